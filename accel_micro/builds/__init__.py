@@ -1,0 +1,1 @@
+"""Torch builds: what they are called, and which one is installed."""

@@ -1,0 +1,43 @@
+"""What may be wrong with a measurement, in words, each with its remedy."""
+
+from dataclasses import dataclass
+from typing import Final
+
+REMEDIES: Final[dict[str, str]] = {
+    "speed-corrected": "the machine ran slower than its full speed; quiet it, or raise the budget",
+    "warm-up capped": "times were still drifting when the warm-up ended; raise the budget or quiet the machine",
+    "noisy": "samples scatter widely; close other programs, see `accel-micro doctor`",
+    "short block": "a block is too short for this timer; the call may be cached or empty",
+    "not linear": "time does not grow with the number of calls; some of the work is not waited for or is cached",
+    "clocks disagree": "throughput is not the larger of dispatch and device; work runs on another stream or syncs",
+    "by events": "the call cannot be captured in a graph; device time includes the gaps between kernels",
+    "by profiler": "the call launches too many kernels to queue; device time is the profiler's kernel sum",
+    "low clock": "the device ran below its usual clock; check power limit and temperature",
+    "not checked": "no float64 reference was compared; the result may be wrong",
+    "reference on device": "the float64 reference was computed on the device itself; it is too large for the CPU",
+    "over budget": "one call is so slow that twenty samples outlast the budget",
+}
+"""Every flag's name and what its reader can do about it."""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One thing a reader must know about a measurement before trusting it.
+
+    `name` is a key of `REMEDIES`; `detail` gives the figures of this very measurement.
+    """
+
+    name: str
+    detail: str = ""
+
+    def __post_init__(self) -> None:
+        if self.name not in REMEDIES:
+            raise ValueError(f"unknown flag {self.name!r}; known: {', '.join(REMEDIES)}")
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it, one line."""
+        return REMEDIES[self.name]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.detail})" if self.detail else self.name

@@ -1,0 +1,80 @@
+"""Inputs made from a fixed seed: the same values on every device and, rounded, in every dtype; never zeros."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+SEED = 20_261_101
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What an op's definition may return instead of a plain call: a call whose result lies elsewhere.
+
+    Attributes:
+        call: what is timed.
+        result: reads what the first call made (an optimizer step returns nothing and changes parameters).
+    """
+
+    call: Callable[[], Any]
+    result: Callable[[], Any]
+
+
+@dataclass
+class Inputs:
+    """Makes the tensors of one case. Handed to an op's definition as its first argument, `t`.
+
+    Values are drawn on the CPU, one generator a tensor, rounded to the case's dtype and moved to the device. The
+    reference is built by the same definition with `reference=True`: the same rounded values, in float64 on the CPU.
+
+    Attributes:
+        device: device of the tensors.
+        dtype: dtype of floating-point tensors.
+        differentiate: floating-point tensors require gradients (the case times backward).
+        reference: the definition is building its reference.
+        leaves: tensors made so far that require gradients, in order.
+    """
+
+    device: torch.device
+    dtype: torch.dtype
+    differentiate: bool = False
+    reference: bool = False
+    reference_device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    leaves: list[torch.Tensor] = field(default_factory=list)
+    _made: int = 0
+
+    def _generator(self) -> torch.Generator:
+        self._made += 1
+        return torch.Generator().manual_seed(SEED + self._made)
+
+    def _place(self, value: torch.Tensor) -> torch.Tensor:
+        return value.to(self.reference_device if self.reference else self.device)
+
+    def __call__(self, *shape: int, scale: float = 1.0, constant: bool = False) -> torch.Tensor:
+        """Normal values times `scale`, of the given shape, in the case's dtype.
+
+        With `constant` no gradient is taken with respect to it.
+        """
+        wide = torch.float64 if self.dtype == torch.float64 else torch.float32
+        value = torch.randn(shape, generator=self._generator(), dtype=wide).mul_(scale).to(self.dtype)
+        if self.reference:
+            value = value.to(torch.float64)
+        value = self._place(value)
+        if self.differentiate and not constant:
+            value.requires_grad_()
+            self.leaves.append(value)
+        return value
+
+    def integers(self, high: int, *shape: int) -> torch.Tensor:
+        """Uniform integers in [0, high), int64."""
+        return self._place(torch.randint(high, shape, generator=self._generator()))
+
+    def fill(self, tensor: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
+        """Overwrite a tensor of the case (a module's weight, a gradient) with fixed normal values; returns it."""
+        wide = torch.float64 if self.dtype == torch.float64 else torch.float32
+        value = torch.randn(tensor.shape, generator=self._generator(), dtype=wide).mul_(scale).to(self.dtype)
+        with torch.no_grad():
+            tensor.copy_(value)
+        return tensor

@@ -1,0 +1,1 @@
+"""Samples to estimates, pure: numpy and scipy only."""
