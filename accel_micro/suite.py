@@ -77,7 +77,7 @@ class Op:
         flops: forward FLOPs from the shape's arguments; None asks torch's counter.
         backward_flops: the same for backward.
         bytes: bytes a forward call reads and writes at least; None counts inputs and outputs.
-        fewest_flops: FLOPs divided by what the fastest known algorithm saves; None is `flops`.
+        saving: factor ≥ 1 by which the fastest known algorithm (Winograd) needs fewer FLOPs; None is 1.
         tolerance: factor on the tolerance of the comparison with float64.
         unsupported: gives the reason why a case does not exist, or None.
     """
@@ -90,7 +90,7 @@ class Op:
     flops: ShapeFunction | None = None
     backward_flops: ShapeFunction | None = None
     bytes: ShapeFunction | None = None
-    fewest_flops: ShapeFunction | None = None
+    saving: ShapeFunction | None = None
     tolerance: float = 1.0
     unsupported: Callable[..., str | None] | None = None
     source: str = field(default="", compare=False)
@@ -116,7 +116,7 @@ def op(
     flops: ShapeFunction | None = None,
     backward_flops: ShapeFunction | None = None,
     bytes: ShapeFunction | None = None,
-    fewest_flops: ShapeFunction | None = None,
+    saving: ShapeFunction | None = None,
     tolerance: float = 1.0,
     unsupported: Callable[..., str | None] | None = None,
 ) -> Callable[[Definition], type["OpBenchmark"]]:
@@ -141,7 +141,7 @@ def op(
             flops=flops,
             backward_flops=backward_flops,
             bytes=bytes,
-            fewest_flops=fewest_flops,
+            saving=saving,
             tolerance=tolerance,
             unsupported=unsupported,
             source=source,
@@ -230,8 +230,8 @@ class OpBenchmark:
             stated["flops"] = float(flops(**arguments))
         if self.op.bytes is not None and direction == "forward":
             stated["bytes"] = float(self.op.bytes(**arguments))
-        if self.op.fewest_flops is not None:
-            stated["saving"] = float(self.op.fewest_flops(**arguments))
+        if self.op.saving is not None:
+            stated["saving"] = float(self.op.saving(**arguments))
         return stated
 
 
