@@ -1,7 +1,7 @@
 """Limits that a control group puts on this process: CPU quota and memory, versions 1 and 2 (Linux).
 
-A group's limit binds everything below it, so the limit of a process is the least one from its own group up to the
-topmost group that is visible. Kernel documentation: admin-guide/cgroup-v1 and admin-guide/cgroup-v2.
+A group's limit binds everything below it, so the limit of a process is the least one from its own group up
+to the topmost group that is visible. Kernel documentation: admin-guide/cgroup-v1 and admin-guide/cgroup-v2.
 """
 
 import re
@@ -17,7 +17,7 @@ _UNLIMITED_BYTES = 1 << 60
 
 @dataclass(frozen=True)
 class Mount:
-    """Where a hierarchy is mounted: `root` is the group one sees there, `controllers` is empty for version 2."""
+    """Where a hierarchy is mounted. `root` is the group seen there; version 2 has no `controllers`."""
 
     point: str
     root: str
@@ -56,7 +56,7 @@ def _unescape(path: str) -> str:
 def groups(membership: dict[str, str], mounts: list[Mount], controller: str) -> list[str]:
     """Directories of the groups that bind this process, its own first; both versions when both are mounted.
 
-    A container may see its own group as the root of the mount, or may see a membership that lies outside the mount:
+    A container may see its own group as the root of the mount, or a membership that lies outside the mount:
     then the root of the mount is all there is to read.
     """
     found: list[str] = []

@@ -1,4 +1,4 @@
-"""How many cores this process may keep busy. Standard library only, no process started, a few milliseconds."""
+"""How many cores this process may keep busy. Needs the standard library alone and about a millisecond."""
 
 import math
 import os
@@ -11,7 +11,7 @@ from accel_micro.host import cgroups, read
 
 
 def parse_cpu_list(text: str) -> list[int]:
-    """The kernel's list of CPUs, `0-3,8,10-11` → [0, 1, 2, 3, 8, 10, 11]; parts that are none are left out."""
+    """The kernel's list of CPUs, `0-3,8,10-11` → [0, 1, 2, 3, 8, 10, 11]; the rest is left out."""
     found: set[int] = set()
     for part in text.replace("\n", ",").split(","):
         first, dash, last = part.strip().partition("-")
@@ -41,7 +41,7 @@ def affinity() -> set[int] | None:
 
 
 def cores_of(cpus: Collection[int], root: Path = read.ROOT) -> int:
-    """Number of physical cores behind these logical CPUs (Linux); every CPU counts as a core where none is told."""
+    """Number of physical cores behind these logical CPUs (Linux); one each where the kernel does not say."""
     unseen, cores = set(cpus), 0
     while unseen:
         cpu = unseen.pop()
@@ -60,7 +60,7 @@ def allowed(physical: int, quota: float | None) -> int:
 def allowed_cores() -> int:
     """Cores this process may keep busy: physical ones, within its affinity and its control group's CPU quota.
 
-    On Apple silicon the performance cores alone: torch uses no others either, since the slowest thread decides.
+    On Apple silicon the performance cores alone, as torch does: the slowest thread decides.
     The affinity is the one at the first call; torch changes that of its own threads later.
     """
     mine = affinity()

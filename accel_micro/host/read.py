@@ -1,12 +1,8 @@
-"""Reading a file, a kernel variable or a program's output without ever raising: None when it cannot be read."""
+"""Reading files, kernel variables and programs' output without ever raising: None when it cannot be read."""
 
-import ctypes
-import ctypes.util
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
 ROOT = Path("/")
@@ -44,6 +40,8 @@ def to_float(value: object) -> float | None:
 
 def output(command: Sequence[str], timeout_seconds: float = 10.0) -> str | None:
     """What a program prints; None when it is missing, fails or outlasts the timeout. No shell is used."""
+    import subprocess
+
     try:
         done = subprocess.run(
             command,
@@ -59,26 +57,18 @@ def output(command: Sequence[str], timeout_seconds: float = 10.0) -> str | None:
     return done.stdout.decode(errors="replace").strip() or None
 
 
-@cache
-def _libc() -> ctypes.CDLL | None:
-    try:
-        return ctypes.CDLL(ctypes.util.find_library("c"))
-    except (OSError, TypeError):
-        return None
-
-
 def sysctl(name: str) -> bytes | None:
-    """A kernel variable of macOS as raw bytes, without starting a process; None elsewhere and when it is unknown."""
-    if sys.platform != "darwin":
+    """A kernel variable of macOS as raw bytes, without starting a process; None when there is none."""
+    if os.uname().sysname != "Darwin":
         return None
-    libc = _libc()
-    if libc is None:
-        return None
+    import ctypes
+
+    libc, nothing = ctypes.CDLL(None), ctypes.c_size_t(0)
     size = ctypes.c_size_t(0)
-    if libc.sysctlbyname(name.encode(), None, ctypes.byref(size), None, ctypes.c_size_t(0)) != 0:
+    if libc.sysctlbyname(name.encode(), None, ctypes.byref(size), None, nothing) != 0:
         return None
     buffer = ctypes.create_string_buffer(size.value)
-    if libc.sysctlbyname(name.encode(), buffer, ctypes.byref(size), None, ctypes.c_size_t(0)) != 0:
+    if libc.sysctlbyname(name.encode(), buffer, ctypes.byref(size), None, nothing) != 0:
         return None
     return buffer.raw[: size.value]
 
