@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 Call = Callable[[], Any]
 
@@ -17,19 +16,34 @@ class DeviceUnavailable(RuntimeError):
     """The device is known and this machine does not have it; the message says why."""
 
 
-@dataclass(frozen=True)
-class QueueReading:
-    """What one block read behind a queue that was busy while it was being filled.
+class QueueTooShort(RuntimeError):
+    """The device's launch queue cannot hold even one call while it is kept busy, so the clock cannot be read."""
+
+
+class Queue(Protocol):
+    """Reads the dispatch and device clocks of one call, behind a device that is kept busy meanwhile.
 
     Attributes:
-        dispatch_seconds: host seconds to enqueue one call.
-        device_seconds: device-busy seconds per call, None when it was not read.
-        valid: the queue was still busy when enqueueing ended, so neither number waited for the other.
+        device_flags: names and details of flags that the way of reading the device clock deserves.
     """
 
-    dispatch_seconds: float
-    device_seconds: float | None
-    valid: bool
+    device_flags: tuple[tuple[str, str], ...]
+
+    def dispatch_calls(self) -> int:
+        """Calls a dispatch block may have. Raises QueueTooShort."""
+        ...
+
+    def dispatch(self, calls: int) -> float:
+        """Host seconds to enqueue one call, over `calls` calls. Raises QueueTooShort."""
+        ...
+
+    def device_calls(self, block_seconds: float) -> int:
+        """Calls of a device block of about that length. Raises QueueTooShort."""
+        ...
+
+    def device(self, calls: int) -> float:
+        """Device-busy seconds per call, over `calls` calls."""
+        ...
 
 
 class Device:
@@ -79,8 +93,8 @@ class Device:
         """Clock of the device's cores in hertz from a fixed piece of device work; None where there is no such probe."""
         return None
 
-    def read_queue(self, call: Call, calls: int) -> QueueReading:
-        """Enqueue `calls` calls behind a busy queue and read the dispatch and device clocks.
+    def queue(self, call: Call) -> Queue:
+        """The reader of this call's dispatch and device clocks.
 
         Raises:
             NotImplementedError: the backend has neither clock.

@@ -1,0 +1,78 @@
+"""The CPU: synchronous, so its throughput needs no slope and its dispatch no queue."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from accel_micro import host
+from accel_micro.devices.base import Call, Device
+
+
+class Cpu(Device):
+    """All cores that this process may use: physical cores within its affinity and its cgroup's quota."""
+
+    kind = "cpu"
+
+    def unavailable(self) -> str | None:
+        return None if self.name == "cpu" else "there is one cpu device; write cpu without an index"
+
+    def session(self) -> AbstractContextManager[None]:
+        return self._threads()
+
+    @contextmanager
+    def _threads(self) -> Iterator[None]:
+        import os
+
+        import torch
+
+        if "OMP_NUM_THREADS" not in os.environ and "MKL_NUM_THREADS" not in os.environ:
+            # torch counts the machine's cores and not a container's quota; too many threads wait for each other.
+            torch.set_num_threads(host.allowed_cores())
+        yield
+
+    def peak_memory_bytes(self, call: Call) -> int | None:
+        from torch.autograd import DeviceType
+        from torch.profiler import ProfilerActivity, profile
+
+        call()
+        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+            kept = call()
+        del kept
+        results = profiler.profiler.kineto_results if profiler.profiler is not None else None
+        if results is None:
+            return None
+        events = [
+            (event.start_ns(), event.nbytes())
+            for event in results.events()
+            if event.name() == "[memory]" and event.device_type() == DeviceType.CPU
+        ]
+        held = most = 0
+        for _, change in sorted(events, key=lambda event: event[0]):
+            held += change
+            most = max(most, held)
+        return most
+
+    def free_memory_bytes(self) -> int | None:
+        import psutil
+
+        return int(psutil.virtual_memory().available)
+
+    def total_memory_bytes(self) -> int | None:
+        import psutil
+
+        return int(psutil.virtual_memory().total)
+
+    def describe(self) -> dict[str, str | int | float]:
+        from accel_micro.devices.store import cpu_model
+
+        return {"model": cpu_model(), "allowed_cores": host.allowed_cores()}
+
+    def precision(self) -> dict[str, str | int | bool]:
+        import torch
+
+        return {
+            "threads": torch.get_num_threads(),
+            "float32_matmul_precision": torch.get_float32_matmul_precision(),
+            "mkldnn": torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled,
+            "deterministic": torch.are_deterministic_algorithms_enabled(),
+            "capability": torch.backends.cpu.get_cpu_capability(),
+        }

@@ -1,0 +1,175 @@
+"""CUDA's dispatch and device clocks.
+
+Both are read behind a queue that a spinning kernel keeps busy. Dispatch: the host enqueues calls and never waits.
+Device: a CUDA graph of some calls, replayed between two events, so that no launch shows; calls that cannot be captured
+are enqueued between the events instead, and calls that fill the launch queue alone are summed by the profiler.
+The event recorded behind the spin must still be pending when enqueueing ends: that proves the queue never ran dry.
+"""
+
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from accel_micro.devices.base import Call, QueueTooShort
+
+if TYPE_CHECKING:
+    from accel_micro.devices.cuda import Cuda
+
+_MOST_CALLS = 500  # the launch queue holds about a thousand
+_GRAPH_SECONDS = 0.5e-3
+_GRAPH_MOST_CALLS = 50
+_LONGEST_SPIN_SECONDS = 0.4
+_PROFILED_CALLS = 3
+
+
+class CudaQueue:
+    """Reads one call. See `base.Queue`. Must be used inside the device's session."""
+
+    def __init__(self, device: "Cuda", call: Call) -> None:
+        import torch
+
+        self._torch = torch
+        self._call = call
+        self._hertz = device.probe_device_speed() or 1e9
+        self._enqueue_seconds = 1e-3  # last known host seconds to enqueue one block; the spin outlasts it
+        self._dispatch_calls: int | None = None
+        self._graph: Any = None
+        self._graph_calls = 1
+        self._graph_prepared = False
+        self._device_seconds: float | None = None
+        self.device_flags: tuple[tuple[str, str], ...] = ()
+
+    def dispatch_calls(self) -> int:
+        if self._dispatch_calls is None:
+            self._dispatch_calls, _ = self._longest_block()
+        return self._dispatch_calls
+
+    def dispatch(self, calls: int) -> float:
+        host_seconds, _ = self._behind_spin(self._repeat, calls)
+        return host_seconds / calls
+
+    def device_calls(self, block_seconds: float) -> int:
+        if not self._graph_prepared:
+            self._prepare_graph()
+        per_call = self._device_seconds or block_seconds
+        if self._graph is None:
+            most = self._dispatch_calls or _PROFILED_CALLS
+            return max(1, min(most, round(block_seconds / per_call)))
+        replays = max(1, min(_MOST_CALLS, round(block_seconds / (per_call * self._graph_calls))))
+        return replays * self._graph_calls
+
+    def device(self, calls: int) -> float:
+        if self._graph is not None:
+            _, device_seconds = self._behind_spin(self._replay, calls // self._graph_calls)
+            return device_seconds / calls
+        if self._dispatch_calls is not None:
+            _, device_seconds = self._behind_spin(self._repeat, calls)
+            return device_seconds / calls
+        return kernel_seconds(self._call, calls)
+
+    def _repeat(self, calls: int) -> None:
+        call = self._call
+        for _ in range(calls):
+            call()
+
+    def _replay(self, replays: int) -> None:
+        for _ in range(replays):
+            self._graph.replay()
+
+    def _behind_spin(self, enqueue: Any, count: int) -> tuple[float, float]:
+        """Host seconds to enqueue and device seconds to run `enqueue(count)`, neither waiting for the other.
+
+        Raises:
+            QueueTooShort: the spin ended before enqueueing did, however long it was made.
+        """
+        torch = self._torch
+        spin_seconds = 2 * self._enqueue_seconds + 1e-3
+        while True:
+            behind, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            torch.cuda.synchronize()
+            torch.cuda._sleep(int(spin_seconds * self._hertz))
+            behind.record()
+            start = perf_counter()
+            enqueue(count)
+            host_seconds = perf_counter() - start
+            end.record()
+            pending = not behind.query()
+            torch.cuda.synchronize()
+            if pending:
+                self._enqueue_seconds = host_seconds
+                return host_seconds, behind.elapsed_time(end) * 1e-3
+            if spin_seconds >= _LONGEST_SPIN_SECONDS or host_seconds >= 0.95 * spin_seconds >= 0.02:
+                # A longer spin only made enqueueing longer: the queue is full, or the call itself waits.
+                raise QueueTooShort(f"{count} calls do not fit the launch queue, or the call synchronises")
+            spin_seconds = min(_LONGEST_SPIN_SECONDS, 3 * max(spin_seconds, host_seconds))
+
+    def _longest_block(self) -> tuple[int, float]:
+        """The most calls up to the limit that fit the launch queue, and their device seconds per call."""
+        calls = 8
+        fitting: tuple[int, float] | None = None
+        while calls >= 1:
+            try:
+                host_seconds, device_seconds = self._behind_spin(self._repeat, calls)
+            except QueueTooShort:
+                if fitting is not None:
+                    return fitting
+                calls //= 2
+                continue
+            fitting = calls, device_seconds / calls
+            if calls >= _MOST_CALLS or max(host_seconds, device_seconds) > 5e-3:
+                return fitting
+            calls = min(_MOST_CALLS, 2 * calls)
+        if fitting is None:
+            raise QueueTooShort("one call alone does not fit the launch queue, or it synchronises")
+        return fitting
+
+    def _prepare_graph(self) -> None:
+        torch = self._torch
+        self._graph_prepared = True
+        try:
+            calls, self._device_seconds = self._longest_block()
+            self._dispatch_calls = self._dispatch_calls or calls
+        except QueueTooShort:
+            self._device_seconds = kernel_seconds(self._call, _PROFILED_CALLS)
+        count = max(1, min(_GRAPH_MOST_CALLS, round(_GRAPH_SECONDS / max(self._device_seconds, 1e-7))))
+        graph = torch.cuda.CUDAGraph()
+        try:
+            with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
+                self._repeat(count)
+            graph.replay()
+            torch.cuda.synchronize()
+        except Exception as error:  # whatever the op raises under capture, the fallback is the same
+            torch.cuda.synchronize()
+            name = "by events" if self._dispatch_calls is not None else "by profiler"
+            self.device_flags = ((name, str(error).strip().split("\n")[0][:120]),)
+            return
+        self._graph, self._graph_calls = graph, count
+        _, device_seconds = self._behind_spin(self._replay, 2)
+        self._device_seconds = device_seconds / (2 * count)
+
+
+def kernel_seconds(call: Call, calls: int) -> float:
+    """Seconds per call that kernels and copies were busy, summed by torch.profiler (CUPTI)."""
+    import torch
+    from torch.autograd import DeviceType
+    from torch.profiler import ProfilerActivity, profile
+
+    torch.cuda.synchronize()
+    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+        for _ in range(calls):
+            call()
+        torch.cuda.synchronize()
+    results: Any = profiler.profiler.kineto_results if profiler.profiler is not None else None
+    nanoseconds = sum(
+        event.duration_ns()
+        for event in results.events()
+        if event.device_type() == DeviceType.CUDA and not _is_annotation(event)
+    )
+    return float(nanoseconds) * 1e-9 / calls
+
+
+def _is_annotation(event: Any) -> bool:
+    """True for ranges that the profiler copies from the host to the device's timeline; they are no work."""
+    kind = getattr(event, "activity_type", None)
+    if kind is not None:
+        return kind() == "gpu_user_annotation"
+    return event.name().startswith(("Optimizer.", "ProfilerStep")) or "##" in event.name()

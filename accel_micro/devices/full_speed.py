@@ -1,0 +1,64 @@
+"""The full speed of this machine: what its speed probe reads when nothing slows it.
+
+A process may only ever see the slow mode of a shared machine, so the full speed is remembered between processes. Each
+process contributes one number, a fast percentile of its own probes; the full speed is the third fastest contribution,
+so that one or two freaks do not set it. It never decays: values corrected today and next month share one reference.
+"""
+
+import platform
+from collections.abc import Callable, Sequence
+from statistics import quantiles
+from typing import Any, Final
+
+from accel_micro.devices import store
+
+_STORE: Final = "speeds"
+_FASTEST_KEPT: Final = 8
+_RANK: Final = 3
+_FEWEST_PROBES: Final = 10
+
+
+def host_key() -> str:
+    """What the host's full speed depends on: the processor and the interpreter that runs the spin."""
+    return f"{store.cpu_model()} / {platform.python_implementation()} {platform.python_version()}"
+
+
+def known(key: str) -> float | None:
+    """The remembered full speed in the probe's unit, None when nothing was contributed yet."""
+    return _reference(store.load(_STORE).get(key, []))
+
+
+def _reference(contributions: Any) -> float | None:
+    fastest = sorted((float(x) for x in contributions), reverse=True)
+    return fastest[min(_RANK, len(fastest)) - 1] if fastest else None
+
+
+def contribute(key: str, rates: Sequence[float]) -> None:
+    """Add one process's probe rates. Fewer than ten are ignored: too few to have a fast percentile."""
+    if len(rates) < _FEWEST_PROBES:
+        return
+    fast = quantiles(rates, n=10, method="inclusive")[-1]
+
+    def change(data: dict[str, Any]) -> None:
+        data[key] = sorted([*data.get(key, []), fast], reverse=True)[:_FASTEST_KEPT]
+
+    store.update(_STORE, change)
+
+
+def establish(key: str, probe: Callable[[], float], now: Callable[[], float], seconds: float = 2.0) -> float:
+    """The full speed; when none is remembered, probe for that many seconds first, in contributions of an eighth."""
+    remembered = known(key)
+    if remembered is not None:
+        return remembered
+    end = now() + seconds
+    rates: list[float] = []
+    while now() < end or len(rates) < 8 * _FEWEST_PROBES:
+        rates.append(probe())
+    share = len(rates) // 8
+    fast = [quantiles(rates[i * share : (i + 1) * share], n=10, method="inclusive")[-1] for i in range(8)]
+
+    def change(data: dict[str, Any]) -> None:
+        data[key] = sorted([*data.get(key, []), *fast], reverse=True)[:_FASTEST_KEPT]
+
+    store.update(_STORE, change)
+    return known(key) or _reference(fast) or max(fast)

@@ -1,0 +1,65 @@
+"""Names to devices."""
+
+from typing import Any, Final
+
+from accel_micro.devices.base import Device, UnknownDevice
+
+DEVICE_KINDS: Final = ("cpu", "cuda", "mps", "xla", "xpu")
+"""Kinds of device that accel_micro times. ROCm builds of torch call their device `cuda` too."""
+
+NOT_TIMED: Final[dict[str, str]] = {
+    "meta": "meta tensors have no data, so nothing runs that could be timed",
+    "hpu": "Gaudi needs a vendor's bridge whose synchronisation accel_micro has not proven",
+    "ipu": "the IPU backend was removed from PyTorch",
+    "vulkan": "Vulkan serves inference of exported mobile models and has no eager ops to compare",
+    "mkldnn": "it is a tensor layout of the CPU; time device cpu",
+    "hip": "ROCm builds of torch call their device cuda; time device cuda",
+    "mtia": "MTIA is not sold, and its synchronisation could not be proven",
+    "maia": "Maia is not sold, and its synchronisation could not be proven",
+    "opengl": "torch names this type and has no backend for it",
+    "opencl": "torch names this type and has no backend for it",
+    "ideep": "torch names this type and has no backend for it",
+    "fpga": "torch names this type and has no backend for it",
+    "ort": "it was renamed to maia",
+    "ve": "torch names this type and has no backend for it",
+    "lazy": "lazy tensors are a mechanism, not a device; time device xla",
+    "privateuseone": "it is a slot for backends outside torch whose synchronisation accel_micro has not proven",
+}
+"""Torch's other device types, each with the reason why it is not timed."""
+
+
+def get(name: str) -> Device:
+    """The device of that name, such as `"cpu"` or `"cuda:1"`, whether or not this machine has it.
+
+    Raises:
+        UnknownDevice: no such device; the message lists those known, or says why torch's own type is not timed.
+    """
+    kind, colon, index = name.partition(":")
+    if kind in NOT_TIMED:
+        raise UnknownDevice(f"device {kind!r} is not timed: {NOT_TIMED[kind]}.")
+    if kind not in DEVICE_KINDS or (colon and not index.isdecimal()):
+        raise UnknownDevice(f"unknown device {name!r}; known: {', '.join(DEVICE_KINDS)} (cuda:1 is the second GPU).")
+    if kind == "cpu":
+        from accel_micro.devices.cpu import Cpu
+
+        return Cpu(name)
+    if kind == "cuda":
+        from accel_micro.devices.cuda import Cuda
+
+        return Cuda(name)
+    if kind == "xla":
+        from accel_micro.devices.xla import Xla
+
+        return Xla(name)
+    from accel_micro.devices.host_clock import HostClockAccelerator
+
+    return HostClockAccelerator(name)
+
+
+def available() -> dict[str, dict[str, Any]]:
+    """For each kind of device its `clocks` and `unavailable`: None, or why this machine does not have it."""
+    found: dict[str, dict[str, Any]] = {}
+    for kind in DEVICE_KINDS:
+        device = get(kind)
+        found[kind] = {"unavailable": device.unavailable(), "clocks": list(device.clocks)}
+    return found

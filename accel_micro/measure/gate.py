@@ -1,0 +1,86 @@
+"""The speed gate: blocks that ran at the machine's full speed are preferred, others corrected and flagged.
+
+On shared and throttling machines the speed itself changes, by a factor of two within seconds. Each block is bracketed
+by two probes of known work. The samples of a process are the blocks with the highest probe speed, not the fastest
+blocks: choosing by the probe does not look at what is measured, so it cannot hide a regression.
+
+A block below full speed is corrected by `speed ** sensitivity`. Ops do not slow in step with the probe (measured
+slopes of log time on log probe speed: 0.3 to 0.7, and a correction by the whole ratio overshoots), so the
+sensitivity is fitted over all blocks of the process, drawn towards a prior where the speed hardly varied.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+FULL_SPEED: Final = 0.95
+"""A block whose slower probe is at least this share of the reference ran at full speed."""
+
+PRIOR_SENSITIVITY: Final = 0.6
+_PRIOR_WEIGHT: Final = 0.05  # of the sum of squared log speeds; a factor 1.2 between two halves of 12 blocks
+
+
+@dataclass(frozen=True)
+class Block:
+    """Calls timed together: seconds per call, and the probe's rate before and after relative to full speed."""
+
+    seconds: float
+    before: float
+    after: float
+
+    @property
+    def speed(self) -> float:
+        """Mean speed during the block: the harmonic mean of the two probes, since times add up."""
+        return 2.0 / (1.0 / self.before + 1.0 / self.after)
+
+    @property
+    def slowest(self) -> float:
+        """The slower of the two probes."""
+        return min(self.before, self.after)
+
+    @property
+    def at_full_speed(self) -> bool:
+        """Neither probe saw the machine slow."""
+        return self.slowest >= FULL_SPEED
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The blocks chosen as samples, in order of time, and their values corrected to full speed."""
+
+    blocks: tuple[Block, ...]
+    samples: tuple[float, ...]
+    sensitivity: float
+    corrected: int
+
+
+def fit_sensitivity(blocks: Sequence[Block]) -> float:
+    """Exponent in [0, 1] with which seconds fall as speed rises, by least squares on logs with a prior."""
+    speeds = [math.log(block.speed) for block in blocks]
+    times = [math.log(block.seconds) for block in blocks]
+    mean_speed, mean_time = math.fsum(speeds) / len(speeds), math.fsum(times) / len(times)
+    slow = math.fsum((mean_speed - x) * (y - mean_time) for x, y in zip(speeds, times, strict=True))
+    spread = math.fsum((x - mean_speed) ** 2 for x in speeds)
+    fitted = (slow + _PRIOR_WEIGHT * PRIOR_SENSITIVITY) / (spread + _PRIOR_WEIGHT)
+    return min(1.0, max(0.0, fitted))
+
+
+def choose(blocks: Sequence[Block], samples: int, *, correct: bool = True) -> Chosen:
+    """The `samples` blocks that ran at the highest speed; those below full speed corrected where asked for.
+
+    Raises:
+        ValueError: there are fewer blocks than samples.
+    """
+    if len(blocks) < samples:
+        raise ValueError(f"{len(blocks)} blocks cannot give {samples} samples")
+    sensitivity = fit_sensitivity(blocks)
+    # Among blocks at full speed the first ones are taken: a finer order would only follow the probe's own noise.
+    order = sorted(range(len(blocks)), key=lambda i: (-min(blocks[i].slowest, FULL_SPEED), i))
+    chosen = tuple(blocks[i] for i in sorted(order[:samples]))
+    corrected = [correct and not block.at_full_speed for block in chosen]
+    values = tuple(
+        block.seconds * min(1.0, block.speed) ** sensitivity if slow else block.seconds
+        for block, slow in zip(chosen, corrected, strict=True)
+    )
+    return Chosen(chosen, values, sensitivity, sum(corrected))

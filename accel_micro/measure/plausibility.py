@@ -1,0 +1,39 @@
+"""Could this be true? Times below what the device can physically do are rejected.
+
+A missing synchronisation, a lazy result that was dropped and an answer from a cache all look like speed.
+"""
+
+from typing import Final
+
+from accel_micro.measure.records import Peak, Work
+
+MARGIN: Final = 1.05
+"""Share of the measured peak above which a rate is rejected: the peak was measured, so it has an error too."""
+
+FEWEST_GROWTH: Final = 1.3
+"""Least ratio of the time of 3n calls to that of n calls. Work that is really done reads about 3."""
+
+
+def impossible(seconds: float, work: Work | None, peak: Peak | None) -> str | None:
+    """None when a call may take `seconds`, else a sentence with the rate and the peak it exceeds."""
+    if work is None or peak is None:
+        return None
+    flops = work.fewest_flops if work.fewest_flops is not None else work.flops
+    for amount, most, unit in (
+        (flops, peak.flops_per_second, "FLOP/s"),
+        (work.bytes, peak.bytes_per_second, "B/s"),
+    ):
+        if amount and most and amount / seconds > MARGIN * most:
+            return (
+                f"{amount / seconds:.3g} {unit} is {amount / seconds / most:.3g} times the {most:.3g} {unit} "
+                "that this device was measured to reach"
+            )
+    return None
+
+
+def not_growing(once_seconds: float, thrice_seconds: float) -> str | None:
+    """None when the time of 3n calls is sufficiently above that of n calls, else a sentence."""
+    ratio = thrice_seconds / once_seconds if once_seconds > 0 else 0.0
+    if ratio >= FEWEST_GROWTH:
+        return None
+    return f"three times as many calls take {ratio:.2f} times as long, so most of the work is not timed"

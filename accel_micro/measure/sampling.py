@@ -1,0 +1,345 @@
+"""Warm-up, block size and blocks: from a call and a device to a process."""
+
+import gc
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from statistics import median
+from typing import Any, Final
+
+from accel_micro import devices
+from accel_micro.devices import full_speed
+from accel_micro.devices.base import Call, Device, DeviceUnavailable, Queue
+from accel_micro.measure.flags import Flag
+from accel_micro.measure.gate import Block, choose
+from accel_micro.measure.plausibility import not_growing
+from accel_micro.measure.process import CLOCKS, SAMPLES, Process
+
+BLOCK_SECONDS: Final = 10e-3
+"""Least length of a block: a thousand times what the timer and a synchronisation cost."""
+
+_TIMER_CALLS_PER_BLOCK: Final = 1000
+_WARMUP_SAMPLES: Final = 10
+_WARMUP_AGREEMENT: Final = 0.01
+_WARMUP_SHARE_OF_BUDGET: Final = 0.5
+_DRIFTING: Final = 0.05
+_NOISY: Final = 0.10
+_LOW_CLOCK: Final = 0.9
+_SLOPE_PAYS_BELOW_SECONDS: Final = 10e-3
+"""One call that lasts longer hides the final synchronisation (some 10 µs) by itself."""
+
+
+class Implausible(RuntimeError):
+    """The time cannot be that of the whole work; the message says why."""
+
+
+def measure(
+    call: Call,
+    *,
+    device: str = "cpu",
+    clock: str = "throughput",
+    samples: int = SAMPLES,
+    budget_seconds: float = 3.0,
+) -> Process:
+    """Time a call in this process.
+
+    The call is warmed up until its time is stable, then timed in blocks of at least 10 ms. Blocks that ran at the
+    machine's full speed become the samples; if the budget ends first, slower ones are corrected and flagged.
+
+    Args:
+        call: takes no arguments; whatever it returns is dropped. Its work must be on `device`.
+        device: `"cpu"`, `"cuda"`, `"cuda:1"`, `"mps"` …
+        clock: `throughput` (seconds per call, queued back to back), `latency` (synchronise, one call, synchronise),
+            `dispatch` (host seconds to enqueue one call) or `device` (device-busy seconds per call).
+        samples: blocks to keep, 20 unless you only want a look.
+        budget_seconds: most seconds spent on blocks; as many blocks as samples are always taken.
+
+    Raises:
+        UnknownDevice, DeviceUnavailable: no such device, or not here.
+        ValueError: no such clock, or the device does not offer it.
+        Implausible: time does not grow with the number of calls.
+    """
+    if samples < 1:
+        raise ValueError(f"samples must be at least 1, not {samples}")
+    with opened(device) as opened_device:
+        return Sampler(opened_device, call, budget_seconds).read(clock, samples)
+
+
+@contextmanager
+def opened(name: str) -> Iterator[Device]:
+    """The device of that name inside its session.
+
+    Raises:
+        UnknownDevice, DeviceUnavailable: no such device, or not here.
+    """
+    device = devices.get(name)
+    reason = device.unavailable()
+    if reason is not None:
+        raise DeviceUnavailable(reason)
+    with device.session():
+        yield device
+
+
+class Sampler:
+    """Times one call on one device; several clocks share its warm-up."""
+
+    def __init__(self, device: Device, call: Call, budget_seconds: float) -> None:
+        self.device = device
+        self.call = call
+        self.budget_seconds = budget_seconds
+        self.first_call_seconds: float | None = None
+        self.warmup_seconds = 0.0
+        self._warm = False
+        self._seconds_per_call = 0.0
+        self._flags: list[Flag] = []
+        self._host_key = full_speed.host_key()
+        self._host_reference = 0.0
+        self._host_rates: list[float] = []
+        self._queue: Queue | None = None
+        self._launch_bound: bool | None = None
+
+    def first_call(self) -> Any:
+        """Make the first call, timed with the initialisation it causes, and return its result."""
+        device = self.device
+        device.synchronize()
+        start = device.now()
+        result = self.call()
+        device.mark_step(result)
+        device.synchronize()
+        self.first_call_seconds = device.now() - start
+        return result
+
+    def read(self, clock: str, samples: int = SAMPLES) -> Process:
+        """One process of samples by one clock.
+
+        Raises:
+            ValueError: no such clock, or the device does not offer it.
+            QueueTooShort: the dispatch or device clock cannot be read for this call.
+            Implausible: time does not grow with the number of calls.
+        """
+        if clock not in CLOCKS:
+            raise ValueError(f"unknown clock {clock!r}; known: {', '.join(CLOCKS)}")
+        if clock not in self.device.clocks:
+            raise ValueError(f"{self.device.name} has no {clock} clock; it has {', '.join(self.device.clocks)}")
+        if not self._warm:
+            self.warm_up()
+        with _collector_paused():
+            return self._take(clock, samples)
+
+    # Warm-up
+
+    def warm_up(self) -> None:
+        """Call until two successive medians of ten samples agree within 1 %, corrected for the machine's speed."""
+        device = self.device
+        if self.first_call_seconds is None:
+            self.first_call()
+        self._host_reference = full_speed.establish(self._host_key, device.probe_host_speed, device.now)
+        least = device.minimum_warmup_seconds
+        most = max(4 * least, _WARMUP_SHARE_OF_BUDGET * self.budget_seconds)
+        start = device.now()
+        calls = 1
+        previous: float | None = None
+        while True:
+            readings: list[float] = []
+            while len(readings) < _WARMUP_SAMPLES:
+                seconds = self._seconds_of(calls)
+                while seconds < 0.1 * BLOCK_SECONDS and device.now() - start < most:
+                    calls = max(calls + 1, min(10 * calls, round(calls * 0.15 * BLOCK_SECONDS / max(seconds, 1e-9))))
+                    seconds = self._seconds_of(calls)
+                readings.append(seconds / calls)
+                if device.now() - start > most and len(readings) >= 2:
+                    break
+            speed = min(1.0, device.probe_host_speed() / self._host_reference)
+            current = median(readings) * speed**0.6
+            elapsed = device.now() - start
+            drift = abs(current / previous - 1) if previous is not None else math.inf
+            if elapsed >= least and drift <= _WARMUP_AGREEMENT:
+                break
+            if elapsed >= most:
+                if math.isfinite(drift) and drift > _DRIFTING:
+                    self._flags.append(Flag("warm-up capped", f"still {100 * drift:.0f} % apart after {elapsed:.1f} s"))
+                break
+            previous = current
+        self._seconds_per_call = min(readings)
+        self.warmup_seconds = device.now() - start
+        self._warm = True
+
+    def _seconds_of(self, calls: int) -> float:
+        """Host seconds of that many calls between two synchronisations."""
+        device, call = self.device, self.call
+        marks = type(device).mark_step is not Device.mark_step
+        device.synchronize()
+        start = device.now()
+        if marks:
+            for _ in range(calls):
+                device.mark_step(call())
+        else:
+            for _ in range(calls):
+                call()
+        device.synchronize()
+        return device.now() - start
+
+    # Blocks
+
+    def _take(self, clock: str, samples: int) -> Process:
+        calls, block, notes = self._block_of(clock)
+        gate_by_device = self._gates_by_device(clock)
+        blocks, rates, reference = self._gated_blocks(block, samples, gate_by_device)
+        flags = [*self._flags, *notes]
+        chosen = choose(blocks, samples, correct=not gate_by_device)
+        if chosen.corrected:
+            slowest = min(b.speed for b in chosen.blocks)
+            flags.append(
+                Flag("speed-corrected", f"{chosen.corrected} of {samples} samples, down to {100 * slowest:.0f} % speed")
+            )
+        flags += self._spread_flags(chosen.samples, calls)
+        probe = {"reference": reference, "median": median(rates)}
+        if gate_by_device:
+            flags += self._clock_flags(reference)
+        return Process(
+            device=self.device.name,
+            clock=clock,
+            samples=chosen.samples,
+            raw_samples=tuple(b.seconds for b in chosen.blocks),
+            speeds=tuple(b.speed for b in chosen.blocks),
+            calls_per_block=calls,
+            flags=tuple(flags),
+            first_call_seconds=self.first_call_seconds,
+            warmup_seconds=self.warmup_seconds,
+            blocks_taken=len(blocks),
+            sensitivity=chosen.sensitivity,
+            probe=probe,
+        )
+
+    def _block_of(self, clock: str) -> tuple[int, Callable[[], float], list[Flag]]:
+        """Calls per block, a function that times one block (seconds per call), and flags of the method."""
+        if clock == "latency":
+            calls = self._calls_for_block()
+            return calls, lambda: self._latency(calls), []
+        if clock == "throughput":
+            calls = self._calls_for_block()
+            if not self.device.asynchronous or self._seconds_per_call >= _SLOPE_PAYS_BELOW_SECONDS:
+                self._require_growth(calls)
+                return calls, lambda: self._seconds_of(calls) / calls, []
+            self._require_growth(calls)
+            return calls, lambda: self._slope(calls), []
+        if self._queue is None:
+            self._queue = self.device.queue(self.call)
+        queue = self._queue
+        if clock == "dispatch":
+            calls = queue.dispatch_calls()
+            return calls, lambda: queue.dispatch(calls), []
+        calls = queue.device_calls(BLOCK_SECONDS)
+        return calls, lambda: queue.device(calls), [Flag(*flag) for flag in queue.device_flags]
+
+    def _calls_for_block(self) -> int:
+        device = self.device
+        start = device.now()
+        for _ in range(100):
+            device.now()
+        timer_seconds = (device.now() - start) / 101
+        least = max(BLOCK_SECONDS, _TIMER_CALLS_PER_BLOCK * timer_seconds)
+        return max(1, math.ceil(least / max(self._seconds_per_call, 1e-9)))
+
+    def _latency(self, calls: int) -> float:
+        device, call = self.device, self.call
+        total = 0.0
+        for _ in range(calls):
+            device.synchronize()
+            start = device.now()
+            device.mark_step(call())
+            device.synchronize()
+            total += device.now() - start
+        return total / calls
+
+    def _slope(self, calls: int) -> float:
+        """Seconds per call from n and 3n calls: what the final synchronisation costs drops out."""
+        once, thrice = self._seconds_of(calls), self._seconds_of(3 * calls)
+        slope = (thrice - once) / (2 * calls)
+        # A pause in the shorter block can make the slope absurd; then the longer block alone is the better answer.
+        return slope if slope > 0.5 * thrice / (3 * calls) else thrice / (3 * calls)
+
+    def _require_growth(self, calls: int) -> None:
+        """Raises Implausible when 3n calls hardly take longer than n, in the best of three tries."""
+        problem = None
+        for _ in range(3):
+            problem = not_growing(self._seconds_of(calls), self._seconds_of(3 * calls))
+            if problem is None:
+                return
+        raise Implausible(problem)
+
+    # The gate
+
+    def _gates_by_device(self, clock: str) -> bool:
+        """Device work is gated by the device's clock, host work by the host's speed."""
+        if clock == "device":
+            return True
+        return clock == "throughput" and self._launch_bound is False and self.device.probe_device_speed() is not None
+
+    def _gated_blocks(
+        self, block: Callable[[], float], samples: int, by_device: bool
+    ) -> tuple[list[Block], list[float], float]:
+        """Blocks until enough ran at full speed or the budget ended; all probe rates; the reference rate."""
+        device = self.device
+
+        def probe() -> float:
+            return (device.probe_device_speed() if by_device else None) or device.probe_host_speed()
+
+        timed: list[float] = []
+        rates = [probe()]
+        end = device.now() + self.budget_seconds
+        while True:
+            timed.append(block())
+            rates.append(probe())
+            # A device's clock follows its load, so its reference is this very process's own fast percentile.
+            reference = _fast(rates) if by_device else self._host_reference
+            if len(timed) >= samples:
+                blocks = [
+                    Block(seconds, before / reference, after / reference)
+                    for seconds, before, after in zip(timed, rates, rates[1:], strict=False)
+                ]
+                if device.now() >= end or sum(b.at_full_speed for b in blocks) >= samples:
+                    break
+        if not by_device:
+            self._host_rates += rates
+            full_speed.contribute(self._host_key, rates)
+        return blocks, rates, reference
+
+    def _spread_flags(self, samples: tuple[float, ...], calls: int) -> Iterator[Flag]:
+        centre = median(samples)
+        spread = 1.4826 * median(abs(x - centre) for x in samples) / centre
+        if spread > _NOISY:
+            yield Flag("noisy", f"samples scatter by {100 * spread:.0f} %")
+        if centre * calls < 0.3 * BLOCK_SECONDS and calls >= 1000:
+            yield Flag("short block", f"{calls} calls take {1e3 * centre * calls:.2g} ms")
+        if centre * len(samples) > self.budget_seconds:
+            yield Flag("over budget", f"{centre:.2g} s a call")
+
+    def _clock_flags(self, reference: float) -> Iterator[Flag]:
+        facts = self.device.describe()
+        key = f"device clock of {facts.get('model', self.device.kind)}"
+        full_speed.contribute(key, [reference] * 10)
+        usual = full_speed.known(key)
+        if usual and reference < _LOW_CLOCK * usual:
+            yield Flag("low clock", f"{reference / 1e6:.0f} of {usual / 1e6:.0f} MHz")
+
+    def note_bound(self, dispatch_seconds: float, device_seconds: float) -> None:
+        """Tell the gate what throughput is made of: the host's or the device's speed."""
+        self._launch_bound = dispatch_seconds > device_seconds
+
+
+def _fast(rates: list[float]) -> float:
+    ordered = sorted(rates)
+    return ordered[math.ceil(0.9 * (len(ordered) - 1))]
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
