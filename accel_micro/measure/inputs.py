@@ -35,6 +35,7 @@ class Inputs:
         differentiate: floating-point tensors require gradients (the case times backward).
         reference: the definition is building its reference.
         leaves: tensors made so far that require gradients, in order.
+        made: all tensors made so far, in order; their bytes are part of the work.
     """
 
     device: torch.device
@@ -43,14 +44,17 @@ class Inputs:
     reference: bool = False
     reference_device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     leaves: list[torch.Tensor] = field(default_factory=list)
-    _made: int = 0
+    made: list[torch.Tensor] = field(default_factory=list)
+    _drawn: int = 0
 
     def _generator(self) -> torch.Generator:
-        self._made += 1
-        return torch.Generator().manual_seed(SEED + self._made)
+        self._drawn += 1
+        return torch.Generator().manual_seed(SEED + self._drawn)
 
     def _place(self, value: torch.Tensor) -> torch.Tensor:
-        return value.to(self.reference_device if self.reference else self.device)
+        placed = value.to(self.reference_device if self.reference else self.device)
+        self.made.append(placed)
+        return placed
 
     def __call__(self, *shape: int, scale: float = 1.0, constant: bool = False) -> torch.Tensor:
         """Normal values times `scale`, of the given shape, in the case's dtype.

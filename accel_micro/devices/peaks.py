@@ -1,0 +1,168 @@
+"""What this machine can do at most, measured once and remembered: FLOP/s by arithmetic, bytes/s by working set.
+
+Specification sheets are not used: they give boost clocks, sparse rates and memory that no program reaches. The peak is
+the best rate seen over several kernels, so that no ordinary op beats it; it serves two ends, the share of peak that
+reports show and the rejection of times that cannot be true.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from accel_micro.devices import full_speed, store
+from accel_micro.devices.base import Call, Device, QueueTooShort
+
+_STORE: Final = "peaks"
+_PROTOCOL: Final = 1
+
+ARITHMETICS: Final = ("float64", "float32", "tf32", "bfloat16", "float16")
+"""Kinds of arithmetic with a peak of their own. `tf32` is float32 data multiplied in TF32."""
+
+_CPU_SIDES: Final = (512, 1024)
+_ACCELERATOR_SIDES: Final = (2048, 4096, 8192)
+_CPU_BYTES: Final = (1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28)
+_ACCELERATOR_BYTES: Final = (1 << 22, 1 << 24, 1 << 26, 1 << 28, 1 << 30)
+_SECONDS_PER_KERNEL: Final = 0.12
+_SLOWEST_CALL_SECONDS: Final = 0.5
+
+
+def machine_key(device: Device) -> str:
+    """What peaks depend on: the device's model, the threads, and the torch that drives it."""
+    import torch
+
+    facts = device.describe()
+    threads = f" / {torch.get_num_threads()} threads" if device.kind == "cpu" else ""
+    return f"{device.kind} {facts.get('model', '')}{threads} / torch {torch.__version__} / {_PROTOCOL}"
+
+
+def flops_per_second(device: Device, arithmetic: str) -> float | None:
+    """Most FLOP/s of that arithmetic on this device; None where torch cannot multiply in it. Inside a session.
+
+    Raises:
+        ValueError: no such arithmetic.
+    """
+    if arithmetic not in ARITHMETICS:
+        raise ValueError(f"unknown arithmetic {arithmetic!r}; known: {', '.join(ARITHMETICS)}")
+    if arithmetic == "tf32" and device.kind != "cuda":
+        arithmetic = "float32"
+    return _remembered(device, f"flops {arithmetic}", lambda: _measure_flops(device, arithmetic))
+
+
+def bytes_per_second(device: Device, working_set_bytes: float) -> float | None:
+    """Most bytes/s that can be read and written over a working set of that size, caches included. Inside a session.
+
+    The best rate at any measured size from a quarter of the working set upwards: a smaller one sits nearer.
+    """
+    ladder = _remembered(device, "bytes", lambda: _measure_bytes(device))
+    if not ladder:
+        return None
+    sizes = {int(size): float(rate) for size, rate in ladder.items()}
+    large = [rate for size, rate in sizes.items() if 4 * size >= working_set_bytes]
+    return max(large) if large else sizes[max(sizes)]
+
+
+def _remembered(device: Device, what: str, measure: Callable[[], Any]) -> Any:
+    key = machine_key(device)
+    known = store.load(_STORE).get(key, {})
+    if what in known:
+        return known[what]
+    value = measure()
+
+    def change(data: dict[str, Any]) -> None:
+        data.setdefault(key, {})[what] = value
+
+    store.update(_STORE, change)
+    return value
+
+
+def _best_rate(device: Device, call: Call, amount: float) -> float | None:
+    """Best of several blocks, in amount per second at the host's full speed; None when one call is too slow."""
+    device.synchronize()
+    start = device.now()
+    call()
+    device.synchronize()
+    once = device.now() - start
+    if once > _SLOWEST_CALL_SECONDS:
+        return None
+    if "device" in device.clocks:
+        queue = device.queue(call)
+        try:
+            calls = queue.device_calls(10e-3)
+            return amount / min(queue.device(calls) for _ in range(5))
+        except QueueTooShort:
+            pass
+    calls = max(1, round(2e-3 / once))
+    reference = full_speed.establish(full_speed.host_key(), device.probe_host_speed, device.now)
+    best = 0.0
+    end = device.now() + _SECONDS_PER_KERNEL
+    while device.now() < end or not best:
+        before = device.probe_host_speed()
+        device.synchronize()
+        start = device.now()
+        for _ in range(calls):
+            call()
+        device.synchronize()
+        seconds = (device.now() - start) / calls
+        # A peak seen in a slow moment would call honest results impossible: take it to full speed, never below.
+        speed = min(1.0, max(before, device.probe_host_speed()) / reference)
+        best = max(best, amount / seconds / (speed if device.kind == "cpu" else 1.0))
+    return best
+
+
+def _measure_flops(device: Device, arithmetic: str) -> float | None:
+    import torch
+
+    dtype = torch.float32 if arithmetic == "tf32" else getattr(torch, arithmetic)
+    allow = torch.backends.cuda.matmul.allow_tf32
+    best: float | None = None
+    try:
+        if device.kind == "cuda":
+            torch.backends.cuda.matmul.allow_tf32 = arithmetic == "tf32"
+        for amount, call in _multiplications(device, dtype):
+            try:
+                rate = _best_rate(device, call, amount)
+            except (RuntimeError, NotImplementedError):
+                continue
+            if rate is None:
+                break
+            best = max(best or 0.0, rate)
+    finally:
+        if device.kind == "cuda":
+            torch.backends.cuda.matmul.allow_tf32 = allow
+    return best
+
+
+def _multiplications(device: Device, dtype: Any) -> Iterator[tuple[float, Call]]:
+    """Kernels that reach the peak, small first: dense products and, by another library, a 1×1 convolution."""
+    import torch
+
+    for side in _CPU_SIDES if device.kind == "cpu" else _ACCELERATOR_SIDES:
+        a, b = (torch.randn(side, side, device=device.name).to(dtype) for _ in range(2))
+        yield 2.0 * side**3, lambda a=a, b=b: torch.mm(a, b)
+        yield 2.0 * side**3, lambda a=a, b=b: torch.mm(a, b.t())
+    if device.kind == "cpu":
+        x = torch.randn(8, 256, 28, 28, device=device.name).to(dtype)
+        w = torch.randn(256, 256, 1, 1, device=device.name).to(dtype)
+        yield 2.0 * 8 * 28 * 28 * 256 * 256, lambda: torch.conv2d(x, w)
+
+
+def _measure_bytes(device: Device) -> dict[str, float]:
+    """Size in bytes of the working set (as text, for JSON) to the best rate of copying, reading and writing."""
+    import torch
+
+    free = device.free_memory_bytes() or 1 << 32
+    ladder: dict[str, float] = {}
+    for size in _CPU_BYTES if device.kind == "cpu" else _ACCELERATOR_BYTES:
+        if 4 * size > free:
+            break
+        elements = size // 8  # two float32 operands make the working set
+        x, y = (torch.randn(elements, device=device.name) for _ in range(2))
+        z = torch.randn(2 * elements, device=device.name)
+        kernels: tuple[tuple[float, Call], ...] = (
+            (8.0 * elements, lambda x=x, y=y: x.copy_(y)),
+            (12.0 * elements, lambda x=x, y=y: x.add_(y)),
+            (8.0 * elements, lambda z=z: z.sum()),
+            (8.0 * elements, lambda z=z: z.fill_(1.5)),
+        )
+        rates = [_best_rate(device, call, amount) for amount, call in kernels]
+        ladder[str(size)] = max(rate for rate in rates if rate is not None)
+    return ladder

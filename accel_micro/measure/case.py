@@ -1,0 +1,263 @@
+"""One case in this process, from its definition to a record: inputs, check, clocks, plausibility, memory."""
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from accel_micro.devices import DeviceUnavailable, UnknownDevice, peaks
+from accel_micro.devices.base import Call, Device, QueueTooShort
+from accel_micro.measure import correctness, plausibility
+from accel_micro.measure.flags import Flag
+from accel_micro.measure.inputs import Inputs, Timed
+from accel_micro.measure.process import Process
+from accel_micro.measure.records import Case, Check, Failure, Peak, Record, Work
+from accel_micro.measure.sampling import Implausible, Sampler, opened
+
+Build = Callable[[Inputs], Any]
+
+_CPU_REFERENCE_FLOPS = 4e10
+"""Above this the float64 reference takes a CPU too long, and an accelerator computes it itself, flagged."""
+
+_CLOCK_ORDER = ("dispatch", "device", "throughput", "latency")
+"""Dispatch and device first: they tell the gate whether throughput is made of host or of device speed."""
+
+_AGREEMENT = 0.15
+
+
+class _Skip(Exception):
+    """The case does not exist here."""
+
+
+class _Fail(Exception):
+    """The case has no time; carries the failure."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(f"{kind}: {detail}")
+        self.failure = Failure(kind, detail)
+
+
+def measure_case(
+    case: Case,
+    build: Build,
+    *,
+    clocks: Sequence[str],
+    samples: int,
+    budget_seconds: float,
+    stated: Mapping[str, float] | None = None,
+    tolerance: float = 1.0,
+) -> Record:
+    """Measure one case with some clocks. Whatever goes wrong with the op is in the record, not raised.
+
+    Args:
+        build: the op's definition: from `Inputs` to the call, or to a `Timed`.
+        clocks: clocks to read; those that the device does not offer are left out.
+        stated: `flops`, `bytes` and `saving` where the op states them; the rest is counted.
+        tolerance: factor on the tolerance of the check.
+    """
+    stated = dict(stated or {})
+    try:
+        with opened(case.device) as device:
+            return _measure(case, build, device, clocks, samples, budget_seconds, stated, tolerance)
+    except (DeviceUnavailable, UnknownDevice, _Skip) as reason:
+        return Record(case, skipped=str(reason))
+    except _Fail as problem:
+        return Record(case, failure=problem.failure)
+    except Exception as error:
+        return _of_error(case, error)
+
+
+def _of_error(case: Case, error: Exception) -> Record:
+    import torch
+
+    text = f"{type(error).__name__}: {error}".strip()
+    first_line = text.split("\n")[0]
+    if isinstance(error, NotImplementedError) or "not implemented for" in text or "is not supported" in text:
+        return Record(case, skipped=first_line)
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in text:
+        return Record(case, failure=Failure("out of memory", first_line))
+    if isinstance(error, Implausible):
+        return Record(case, failure=Failure("implausible", str(error)))
+    return Record(case, failure=Failure("failed", first_line))
+
+
+def _measure(
+    case: Case,
+    build: Build,
+    device: Device,
+    clocks: Sequence[str],
+    samples: int,
+    budget_seconds: float,
+    stated: Mapping[str, float],
+    tolerance: float,
+) -> Record:
+    import torch
+
+    backward = case.direction == "backward"
+    dtype: torch.dtype = getattr(torch, case.dtype)
+    inputs = Inputs(torch.device(device.name), dtype, differentiate=backward)
+    prepared = _Prepared.of(build, inputs, backward)
+    sampler = Sampler(device, prepared.call, budget_seconds)
+    with _no_grad_unless(backward):
+        returned = sampler.first_call()
+        result = prepared.result(returned)
+        outputs = correctness.tensors_of(result)
+        flops, counted_bytes = _count(prepared, stated, inputs, outputs)
+        check = _check(case, build, device, result, flops, tolerance)
+        # The bytes of inputs and outputs are the working set; keep numbers, not tensors, while timing.
+        del returned, result, outputs
+        problem = correctness.is_wrong(check)
+        if problem is not None:
+            raise _Fail("wrong result", problem)
+        work = Work(flops=flops, bytes=counted_bytes, fewest_flops=flops / stated.get("saving", 1.0))
+        peak = _peak(case, device, work)
+        processes = _read_clocks(device, sampler, clocks, samples)
+        if check.reference != "cpu":
+            processes = _flagged(processes, Flag("reference on device"))
+        _reject_impossible(processes, work, peak)
+        memory = device.peak_memory_bytes(prepared.call)
+    return Record(
+        case,
+        clocks=processes,
+        check=check,
+        work=work,
+        peak=peak,
+        peak_memory_bytes=memory,
+        precision=device.precision(),
+    )
+
+
+class _Prepared:
+    """A built op: the call that is timed, and how to read its result."""
+
+    def __init__(self, call: Call, result: Callable[[Any], Any]) -> None:
+        self.call = call
+        self.result = result
+
+    @classmethod
+    def of(cls, build: Build, inputs: Inputs, backward: bool) -> "_Prepared":
+        import torch
+
+        built = build(inputs)
+        call = built.call if isinstance(built, Timed) else built
+        if not backward:
+            if isinstance(built, Timed):
+                # A copy, since later calls may change what it reads.
+                return cls(call, lambda _: [t.detach().clone() for t in correctness.tensors_of(built.result())])
+            return cls(call, lambda returned: returned)
+        outputs = [tensor for tensor in correctness.tensors_of(call()) if tensor.requires_grad]
+        if not outputs or not inputs.leaves:
+            raise RuntimeError("this op has no backward: its output or its inputs require no gradient")
+        generator = torch.Generator().manual_seed(7)
+        upstream = [
+            torch.randn(out.shape, generator=generator).to(inputs.dtype).to(out.device, out.dtype) for out in outputs
+        ]
+        leaves = list(inputs.leaves)
+        return cls(
+            lambda: torch.autograd.grad(outputs, leaves, upstream, retain_graph=True, allow_unused=True),
+            lambda gradients: gradients,
+        )
+
+
+@contextlib.contextmanager
+def _no_grad_unless(backward: bool) -> Any:
+    """Forward is timed without recording a graph, as inference does it."""
+    import torch
+
+    with torch.set_grad_enabled(backward):
+        yield
+
+
+def _count(
+    prepared: _Prepared, stated: Mapping[str, float], inputs: Inputs, outputs: Sequence[Any]
+) -> tuple[float, float]:
+    """FLOPs by torch's counter and bytes of inputs and outputs, each once, unless the op states them."""
+    flops = stated.get("flops")
+    if flops is None:
+        flops = _counted_flops(prepared.call)
+    moved = stated.get("bytes")
+    if moved is None:
+        unique = {tensor.data_ptr(): tensor for tensor in [*inputs.made, *outputs]}
+        moved = float(sum(tensor.numel() * tensor.element_size() for tensor in unique.values()))
+    return flops, moved
+
+
+def _counted_flops(call: Call) -> float:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    try:
+        with FlopCounterMode(display=False) as counter:
+            call()
+        return float(counter.get_total_flops())
+    except Exception:  # a counter that fails on some op must not cost its timing
+        return 0.0
+
+
+def _check(case: Case, build: Build, device: Device, result: Any, flops: float, factor: float) -> Check:
+    import torch
+
+    on_cpu = device.kind == "cpu" or flops <= _CPU_REFERENCE_FLOPS
+    where = torch.device("cpu" if on_cpu else device.name)
+    backward = case.direction == "backward"
+    dtype: torch.dtype = getattr(torch, case.dtype)
+    inputs = Inputs(torch.device(device.name), dtype, differentiate=backward, reference=True, reference_device=where)
+    prepared = _Prepared.of(build, inputs, backward)
+    reference = prepared.result(prepared.call())
+    precision = device.precision()
+    tf32 = bool(precision.get("matmul_tf32") or precision.get("cudnn_tf32"))
+    length = correctness.reduction_length(flops, correctness.tensors_of(result))
+    allowed = correctness.tolerance(dtype, length, factor, tf32)
+    return correctness.compare(result, reference, allowed, str(where))
+
+
+def _peak(case: Case, device: Device, work: Work) -> Peak:
+    """The peaks that this case's rates are held against."""
+    precision = device.precision()
+    kinds = {case.dtype}
+    if case.dtype == "float32" and (precision.get("matmul_tf32") or precision.get("cudnn_tf32")):
+        kinds.add("tf32")
+    if case.dtype in {"bfloat16", "float16"} and device.kind == "cpu":
+        kinds.add("float32")  # where the narrow type has no kernel of its own, it is widened and multiplied so
+    rates = [peaks.flops_per_second(device, kind) for kind in kinds] if work.flops else []
+    return Peak(
+        flops_per_second=max((rate for rate in rates if rate is not None), default=None),
+        bytes_per_second=peaks.bytes_per_second(device, work.bytes) if work.bytes else None,
+    )
+
+
+def _read_clocks(device: Device, sampler: Sampler, clocks: Sequence[str], samples: int) -> dict[str, Process]:
+    wanted = [clock for clock in _CLOCK_ORDER if clock in clocks and clock in device.clocks]
+    if not wanted:
+        raise _Skip(f"{device.name} has no {' or '.join(clocks)} clock")
+    processes: dict[str, Process] = {}
+    for clock in wanted:
+        try:
+            processes[clock] = sampler.read(clock, samples)
+        except QueueTooShort as reason:
+            if len(wanted) == 1:
+                raise _Skip(f"the {clock} clock cannot be read: {reason}") from None
+            continue
+        if "dispatch" in processes and "device" in processes:
+            sampler.note_bound(processes["dispatch"].median_seconds, processes["device"].median_seconds)
+    if {"throughput", "dispatch", "device"} <= processes.keys():
+        throughput, dispatch, busy = (processes[c].median_seconds for c in ("throughput", "dispatch", "device"))
+        apart = throughput / max(dispatch, busy) - 1
+        if abs(apart) > _AGREEMENT:
+            processes = _flagged(processes, Flag("clocks disagree", f"throughput {100 * apart:+.0f} %"), "throughput")
+    return processes
+
+
+def _flagged(processes: Mapping[str, Process], flag: Flag, only: str | None = None) -> dict[str, Process]:
+    from dataclasses import replace
+
+    return {
+        clock: replace(process, flags=(*process.flags, flag)) if only in {None, clock} else process
+        for clock, process in processes.items()
+    }
+
+
+def _reject_impossible(processes: Mapping[str, Process], work: Work, peak: Peak) -> None:
+    for clock, process in processes.items():
+        if clock != "dispatch":  # the host may well enqueue faster than the device can work
+            problem = plausibility.impossible(process.median_seconds, work, peak)
+            if problem is not None:
+                raise _Fail("implausible", f"{clock}: {problem}")
