@@ -1,0 +1,121 @@
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accel_micro.builds import AmbiguousBuild, Ledger, UnknownBuild, identify
+from accel_micro.builds.identity import from_id
+
+VERSIONS = ["2.8.0", "2.9.0", "2.14.0.dev20261105", "2.14.0.dev20261106", "2.14.0a0+git1234567", "2.13.0"]
+
+
+def ledger_of(path: Path, *versions: str) -> Ledger:
+    ledger = Ledger.beside(path)
+    for now, version in enumerate(versions, start=1_800_000_000_000):
+        ledger.remember(identify(version), now_milliseconds=now)
+    return ledger
+
+
+def test_what_is_remembered_is_read_again(tmp_path: Path) -> None:
+    ledger = ledger_of(tmp_path, *VERSIONS)
+    assert list(Ledger.beside(tmp_path)) == list(ledger)
+    assert {b.version for b in ledger} == set(VERSIONS)
+
+
+def test_a_missing_ledger_is_empty(tmp_path: Path) -> None:
+    assert list(Ledger.beside(tmp_path / "nowhere")) == []
+
+
+def test_known_dates_are_kept_and_unknown_ones_are_when_it_was_first_seen(tmp_path: Path) -> None:
+    local = identify("2.14.0a0+git1234567")
+    for now in (5, 7):
+        Ledger.beside(tmp_path).remember(local, now_milliseconds=now)
+    ledger = ledger_of(tmp_path, "2.6.0")
+    assert ledger.date_milliseconds(local.id) == 5
+    assert ledger.date_milliseconds(identify("2.6.0").id) == 1738108800000
+    assert len(ledger.path.read_text().splitlines()) == 2
+
+
+def test_what_becomes_known_later_is_folded_in(tmp_path: Path) -> None:
+    git = "cf30153c4c131c8164ee7798e5022d810682e2cb"
+    ledger = ledger_of(tmp_path, "2.14.0.dev20261105")
+    ledger.remember(identify("2.14.0.dev20261105", git))
+    (build,) = Ledger.beside(tmp_path)
+    assert build.git_version == git
+
+
+def test_a_version_replaces_what_the_id_alone_told(tmp_path: Path) -> None:
+    build = identify("2.14.0.dev20261105")
+    ledger = Ledger.beside(tmp_path)
+    assert ledger.add(from_id(build.id)).version == "nightly 20261105"
+    assert ledger.add(build).version == "2.14.0.dev20261105"
+    assert not ledger.path.exists()
+
+
+@given(st.permutations(VERSIONS))
+def test_merged_ledgers_agree_in_any_order(
+    tmp_path_factory: pytest.TempPathFactory, versions: list[str]
+) -> None:
+    one, other = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("other")
+    lines = ledger_of(one, *versions).path.read_text().splitlines(keepends=True)
+    ledger = Ledger.beside(other)
+    ledger.path.write_text("".join(reversed(lines)))
+    assert list(Ledger(ledger.path)) == list(Ledger.beside(one))
+
+
+def test_releases_first_seen_in_the_wrong_order_are_still_in_order(tmp_path: Path) -> None:
+    ledger = ledger_of(tmp_path, "2.13.0", "2.12.0", "2.11.0rc1")
+    assert [b.version for b in ledger.ordered("release")] == ["2.11.0rc1", "2.12.0", "2.13.0"]
+    assert Ledger.beside(tmp_path).ordered() == ledger.ordered()
+
+
+def test_names(tmp_path: Path) -> None:
+    ledger = ledger_of(tmp_path, *VERSIONS)
+    nightly = identify("2.14.0.dev20261105")
+    for name in ("2.14.0.dev20261105", "2.14.0.dev20261105+cpu", "20261105", "2026-11-05", nightly.id[:10]):
+        assert ledger.resolve(name) == nightly
+    assert ledger.resolve("2.13.0+cu130").version == "2.13.0"
+    assert ledger.resolve("nightly").version == "2.14.0.dev20261106"
+    assert ledger.resolve("release").version == "2.13.0"
+
+
+def test_names_that_fit_none_or_several(tmp_path: Path) -> None:
+    ledger = ledger_of(tmp_path, "2.14.0.dev20261105", "2.14.0.dev20261106")
+    with pytest.raises(UnknownBuild, match=r"no build is called '2\.1'; newest known: 2\.14\.0\.dev20261105"):
+        ledger.resolve("2.1")
+    with pytest.raises(UnknownBuild, match="no release build is known yet"):
+        ledger.resolve("release")
+    with pytest.raises(AmbiguousBuild, match="202611 may be"):
+        ledger.resolve("202611")
+
+
+def test_torn_and_foreign_lines_are_named_and_skipped(tmp_path: Path) -> None:
+    path = ledger_of(tmp_path, "2.8.0", "2.9.0").path
+    good = path.read_text()
+    path.write_text(
+        '{"schema": 9}\n[]\n' + good.replace('"release"', '"elsewhere"', 1) + '{"schema": 1, "id": "to'
+    )
+    problems: list[str] = []
+    ledger = Ledger(path, problems)
+    assert [b.version for b in ledger] == ["2.9.0"]
+    assert len(problems) == 4
+    assert "schema 9" in problems[0]
+    ledger.remember(identify("2.13.0"))  # and a torn line does not swallow the next one
+    assert {b.version for b in Ledger(path)} == {"2.9.0", "2.13.0"}
+
+
+def _remember(path: Path, number: int) -> None:
+    Ledger.beside(path).remember(replace(identify(f"2.0.{number}"), date_milliseconds=number))
+
+
+def test_two_runs_may_remember_at_once(tmp_path: Path) -> None:
+    context = get_context("spawn")
+    processes = [context.Process(target=_remember, args=(tmp_path, number)) for number in range(20, 24)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert len(list(Ledger.beside(tmp_path))) == 4
