@@ -1,0 +1,249 @@
+"""An op's definition, a few lines under benchmarks/, and what it tells of its cases before any is run."""
+
+import ast
+import contextlib
+import hashlib
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from accel_micro.measure.inputs import Inputs
+
+FLOATS: Final = ("float32", "bfloat16", "float16", "float64")
+
+_ITEMSIZE: Final = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8}
+
+CPU_MOST_FLOPS: Final = 3e11
+"""Forward work above which a shape is for accelerators: half a minute a call on cores of 10 GFLOP/s."""
+
+CPU_MOST_FLOPS_WIDENED: Final = 1e9
+"""The same where the CPU has no fast kernel for the dtype: 0.4 GFLOP/s was seen for float16 products."""
+
+PROTOCOL_VERSION: Final = 1
+"""Part of every benchmark's version: raised when the way of measuring changes, so histories do not mix."""
+
+Definition = Callable[..., Any]
+WorkFunction = Callable[..., float]
+
+
+def parse_shape(text: str) -> dict[str, Any]:
+    """The keyword arguments that a shape such as `"vgg16.0: n=1 c=3 layout=channels_last"` stands for.
+
+    A name before a colon is for the reader. Values are int, float, True, False or else text.
+
+    Raises:
+        ValueError: a word is not of the form key=value.
+
+    >>> parse_shape("first: n=32 p=0.5 causal=True layout=nhwc")
+    {'n': 32, 'p': 0.5, 'causal': True, 'layout': 'nhwc'}
+    """
+    arguments: dict[str, Any] = {}
+    for word in text.rpartition(": ")[2].split():
+        key, equals, value = word.partition("=")
+        if not equals or not key.isidentifier():
+            raise ValueError(f"shape {text!r}: {word!r} is not key=value")
+        arguments[key] = _parse_value(value)
+    return arguments
+
+
+def _parse_value(text: str) -> int | float | bool | str:
+    if text in {"True", "False"}:
+        return text == "True"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+@dataclass(frozen=True)
+class Op:
+    """An op's definition and what the suite must know about it. Made by the decorator `accel_micro.suite.op`.
+
+    The functions below are called with those of the shape's arguments that they name; where the shape leaves
+    one out it is the definition's default.
+
+    Attributes:
+        definition: called with `Inputs` and the shape's arguments; returns the call to time, or a `Timed`.
+        shapes: profile name → shapes, from launch-bound to compute-bound.
+        dtypes: dtypes the op exists in.
+        backward: the op can be differentiated, and its backward is timed too.
+        flops: forward FLOPs; None asks torch's counter.
+        backward_flops: the same for backward.
+        bytes: bytes a forward call reads and writes at least; may name `itemsize` too, an element's bytes.
+            None counts inputs and outputs.
+        saving: factor ≥ 1 by which the fastest known algorithm (Winograd) needs fewer FLOPs; None is 1.
+        tolerance: factor on the tolerance of the comparison with float64.
+        unsupported: gives the reason why a case does not exist, or None; may name `device` and `dtype` too.
+
+    Raises:
+        ValueError: a shape cannot be parsed, a dtype is unknown, or a shape does not fit the definition.
+    """
+
+    name: str
+    definition: Definition
+    shapes: Mapping[str, tuple[str, ...]]
+    dtypes: tuple[str, ...] = FLOATS
+    backward: bool = True
+    flops: WorkFunction | None = None
+    backward_flops: WorkFunction | None = None
+    bytes: WorkFunction | None = None
+    saving: WorkFunction | None = None
+    tolerance: float = 1.0
+    unsupported: Callable[..., str | None] | None = None
+
+    def __post_init__(self) -> None:
+        unknown = set(self.dtypes) - set(FLOATS)
+        if unknown:
+            raise ValueError(f"{self.name}: unknown dtypes {sorted(unknown)}; known: {', '.join(FLOATS)}")
+        if not self.all_shapes:
+            raise ValueError(f"{self.name}: no shapes")
+        for shape in self.all_shapes:
+            try:
+                for direction in ("forward", "backward"):
+                    self.stated_work(direction, self.dtypes[0], shape)
+            except TypeError as error:
+                raise ValueError(
+                    f"{self.name}: shape {shape!r} does not fit the definition: {error}"
+                ) from None
+
+    @cached_property
+    def source(self) -> str:
+        """The definition's text, and that of the functions of its module which it calls; no decorators."""
+        return "\n".join(_sources(self.definition))
+
+    @property
+    def all_shapes(self) -> tuple[str, ...]:
+        """Every shape, quick ones first."""
+        return tuple(dict.fromkeys(shape for shapes in self.shapes.values() for shape in shapes))
+
+    @property
+    def version(self) -> str:
+        """Changes when the definition or the way of measuring does, and not when a shape is added."""
+        return hashlib.sha256(f"{PROTOCOL_VERSION}\n{self.source}".encode()).hexdigest()
+
+    def arguments(self, shape: str) -> dict[str, Any]:
+        """The shape's arguments, and the definition's defaults for the others.
+
+        Raises:
+            TypeError: the shape does not fit the definition.
+        """
+        bound = inspect.signature(self.definition).bind(None, **parse_shape(shape))
+        bound.apply_defaults()
+        return dict(list(bound.arguments.items())[1:])
+
+    def stated_work(self, direction: str, dtype: str, shape: str) -> dict[str, float]:
+        """Those of `flops`, `bytes` and `saving` that the op states for a case."""
+        functions = {
+            "flops": self.flops if direction == "forward" else self.backward_flops,
+            "bytes": self.bytes if direction == "forward" else None,
+            "saving": self.saving,
+        }
+        arguments, extra = self.arguments(shape), {"itemsize": _ITEMSIZE[dtype]}
+        return {key: float(_ask(f, arguments, extra)) for key, f in functions.items() if f is not None}
+
+    def why_unsupported(self, device: str, dtype: str, shape: str) -> str | None:
+        """Why the case does not exist on that kind of device or would take far too long there, else None."""
+        if dtype not in self.dtypes:
+            return f"{self.name} does not exist in {dtype}"
+        if self.unsupported is not None:
+            reason = _ask(self.unsupported, self.arguments(shape), {"device": device, "dtype": dtype})
+            if reason is not None:
+                return str(reason)
+        if device == "cpu":
+            return _too_long_on_cpu(dtype, self.stated_work("forward", dtype, shape).get("flops", 0.0))
+        return None
+
+    def build(
+        self, inputs: "Inputs", arguments: Mapping[str, Any], stack: contextlib.ExitStack | None = None
+    ) -> Any:
+        """What the definition returns, a call or a `Timed`, such that it runs in the contexts it asked for.
+
+        Args:
+            stack: enters the contexts for good, so that they cost the timed call nothing. Without one, and
+                for the reference, every call enters them.
+        """
+        built = self.definition(inputs, **arguments)
+        if stack is None or inputs.reference:
+            return _inside(built, inputs.contexts)
+        for context in inputs.contexts:
+            stack.enter_context(context())
+        return built
+
+
+def _ask(function: Callable[..., Any], arguments: Mapping[str, Any], extra: Mapping[str, Any]) -> Any:
+    """Call a function with the arguments that it names."""
+    facts = {**arguments, **extra}
+    named: dict[str, Any] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            named = {**arguments, **named}
+        elif name in facts:
+            named[name] = facts[name]
+    return function(**named)
+
+
+def _inside(built: Any, contexts: Sequence[Callable[[], contextlib.AbstractContextManager[Any]]]) -> Any:
+    from accel_micro.measure.inputs import Timed
+
+    if not contexts:
+        return built
+    call = built.call if isinstance(built, Timed) else built
+
+    def call_inside() -> Any:
+        with contextlib.ExitStack() as stack:
+            for context in contexts:
+                stack.enter_context(context())
+            return call()
+
+    return Timed(call_inside, built.result) if isinstance(built, Timed) else call_inside
+
+
+def _too_long_on_cpu(dtype: str, flops: float) -> str | None:
+    if flops > CPU_MOST_FLOPS:
+        return f"a call is {flops / 1e9:.0f} GFLOP, too long for a CPU; the shape is meant for accelerators"
+    if flops > CPU_MOST_FLOPS_WIDENED and dtype in {"bfloat16", "float16"} and not _has_fast_kernels(dtype):
+        return (
+            f"this CPU has no fast {dtype} kernels, and a call of {flops / 1e9:.1f} GFLOP may take a minute"
+        )
+    return None
+
+
+def _has_fast_kernels(dtype: str) -> bool:
+    """Whether oneDNN multiplies this narrow dtype here; torch's own loops are some hundred times slower."""
+    import torch
+
+    name = {"bfloat16": "_is_mkldnn_bf16_supported", "float16": "_is_mkldnn_fp16_supported"}[dtype]
+    try:
+        return bool(getattr(torch.ops.mkldnn, name)())
+    except (AttributeError, RuntimeError):  # a build without oneDNN, or one that has renamed the question
+        return False
+
+
+def _sources(function: Callable[..., Any], seen: set[str] | None = None) -> Iterator[str]:
+    """The text of a function, and of the functions of its module that it calls; decorators are left out."""
+    seen = set() if seen is None else seen
+    seen.add(function.__name__)
+    try:
+        text = textwrap.dedent(inspect.getsource(function))
+    except OSError:  # defined at a prompt
+        yield function.__qualname__
+        return
+    yield "\n".join(text.split("\n")[ast.parse(text).body[0].lineno - 1 :])
+    for name in _names(function.__code__):
+        helper = function.__globals__.get(name)
+        if isinstance(helper, FunctionType) and helper.__module__ == function.__module__ and name not in seen:
+            yield from _sources(helper, seen)
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
