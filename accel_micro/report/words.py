@@ -1,0 +1,163 @@
+"""The words around the numbers: marks of flags, remedies, what an interval covers, a glossary."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from accel_micro.measure.flags import REMEDIES
+from accel_micro.report.rows import Report, Row
+from accel_micro.stats.estimate import FEWEST_PROCESSES, Estimate
+
+FAILURE_REMEDIES: Final[dict[str, str]] = {
+    "wrong result": "repeat the case alone; if it stays wrong, report it to PyTorch with the error",
+    "implausible": "the op may be lazy, cached or running elsewhere; see `accel-micro doctor`",
+    "crashed": "repeat the case alone; the system's or the driver's log may say why the process died",
+    "timed out": "repeat the case alone, with a larger `default_benchmark_timeout` in asv.conf.json",
+    "out of memory": "close other programs that hold the device's memory, or leave this shape out",
+    "failed": "read the error; if this build lacks the kernel, mark the case as unsupported",
+}
+"""What a reader can do about each kind of failure."""
+
+GLOSSARY: Final[dict[str, str]] = {
+    "op": "What is timed, for example a matrix product.",
+    "case": "Op × shape × dtype × device, forward or backward.",
+    "build": "One torch wheel.",
+    "clock": (
+        "One of four ways to time a call. Latency: synchronise, one call, synchronise. Throughput: seconds "
+        "per call when calls are queued back to back. Dispatch: host seconds to enqueue one call. Device: "
+        "seconds for which one call keeps the device busy."
+    ),
+    "block": "Calls timed together, so many that the timer's own cost does not matter.",
+    "sample": "Seconds per call from one block.",
+    "speed-corrected": (
+        "A sample taken while the machine ran below its full speed, scaled to full speed by what a probe of "
+        "known work took beside it."
+    ),
+    "process": "One fresh interpreter, which takes twenty samples.",
+    "trial": "All processes of a case on a build.",
+    "estimate": "The median time of a trial, with an interval.",
+    "launch-bound": (
+        "Enqueueing a call takes longer than running it: the device waits for the host, and a faster kernel "
+        "would change nothing."
+    ),
+    "device-bound": "Running a call takes longer than enqueueing it: the host waits for the device.",
+    "peak": (
+        "What this machine was measured to reach with this dtype and size of data, not what its maker states."
+    ),
+    "first call": "The very first call in a process: initialisation, choice of algorithm, compilation.",
+}
+"""The words of the report and their meaning."""
+
+
+@dataclass(frozen=True)
+class Legend:
+    """One flag that occurs in a report: its mark, name and remedy, and in how many cases it was raised."""
+
+    mark: str
+    name: str
+    remedy: str
+    cases: int
+
+
+def assign_marks(names: Iterable[str]) -> dict[str, str]:
+    """One letter a flag: the first of its name that is free.
+
+    >>> assign_marks(["speed-corrected", "short block"])
+    {'speed-corrected': 's', 'short block': 'h'}
+    """
+    marks: dict[str, str] = {}
+    for name in names:
+        letters = [letter for letter in f"{name}abcdefghijklmnopqrstuvwxyz" if letter.isalpha()]
+        marks[name] = next((letter for letter in letters if letter not in marks.values()), "?")
+    return marks
+
+
+MARKS: Final = assign_marks(REMEDIES)
+
+
+def flag_marks(row: Row) -> str:
+    """The marks of a row's flags, each once, as the legend orders them; `!` when some processes failed."""
+    raised = {flag.name for flag in row.flags}
+    return "".join(MARKS[name] for name in REMEDIES if name in raised) + ("!" if row.failures else "")
+
+
+def legend(rows: Sequence[Row]) -> tuple[Legend, ...]:
+    """The flags that occur in these rows."""
+    counts = {name: sum(any(flag.name == name for flag in row.flags) for row in rows) for name in REMEDIES}
+    return tuple(Legend(MARKS[name], name, REMEDIES[name], count) for name, count in counts.items() if count)
+
+
+def interval_notes(rows: Sequence[Row]) -> tuple[str, ...]:
+    """What the intervals of these rows cover, a sentence for each way in which they were made."""
+    estimates = [row.headline for row in rows if row.headline is not None]
+    notes = dict.fromkeys(_interval_note(e) for e in sorted(estimates, key=lambda e: -e.processes))
+    return tuple(notes)
+
+
+def _interval_note(e: Estimate) -> str:
+    if e.confidence == 0:
+        return "A time without an interval rests on a single sample."
+    percent = f"{100 * e.confidence:.3g} %"
+    if not e.within_only:
+        return (
+            f"From {e.processes} processes: the interval covers the time of a call with {percent} "
+            "confidence; how processes differ is part of it (Student's t on the logs of their medians)."
+        )
+    ends = "smallest and largest"
+    if e.order is not None and e.order[0] > 1:
+        ends = f"{_ordinal(e.order[0])} and {_ordinal(e.order[1])}"
+    covers = "covers the median within it" if e.processes == 1 else "spans those of the medians within both,"
+    return (
+        f"From {count(e.processes, 'process', 'processes')}: the interval {covers} with {percent} "
+        f"confidence (the {ends} of {e.samples // e.processes} samples). Processes differ by more than that; "
+        f"{FEWEST_PROCESSES} or more would tell by how much."
+    )
+
+
+def failure_remedy(kind: str) -> str:
+    """What a reader can do about this kind of failure."""
+    return FAILURE_REMEDIES.get(kind, FAILURE_REMEDIES["failed"])
+
+
+def failure_title(row: Row) -> str:
+    """`wrong result` or, when other processes of the case did better, `crashed in 1 of 3 processes`."""
+    return "; ".join(
+        f"{failure.kind} in {failure.processes} of {failure.of} processes"
+        if failure.processes < failure.of
+        else failure.kind
+        for failure in row.failures
+    )
+
+
+def headline(report: Report) -> str:
+    """How many cases were timed, failed and were skipped, in one line."""
+    timed = sum(bool(row.estimates) for row in report.rows)
+    failed, skipped = len(report.failed), sum(len(skip.cases) for skip in report.skips)
+    parts = [f"{count(timed, 'case')} timed"]
+    parts += [f"{failed} failed"] if failed else []
+    parts += [f"{skipped} skipped"] if skipped else []
+    return ", ".join(parts)
+
+
+def clean(text: str) -> str:
+    """Text from a record on one line, without characters that could move a terminal's cursor.
+
+    >>> clean("a\\x1b[2J\\nb")
+    'a\ufffd[2J b'
+    """
+    return "".join(c if c.isprintable() else " " if c.isspace() else "\ufffd" for c in text)
+
+
+def first_line(text: str) -> str:
+    """The first line of an error's detail that says something, clean."""
+    return next((clean(line).strip() for line in text.splitlines() if line.strip()), "")
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """`1 case`, `3 cases`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
+
+
+def _ordinal(n: int) -> str:
+    suffix = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{suffix}"
