@@ -1,11 +1,27 @@
 """The protocol every backend implements. Nothing outside `devices/` asks what kind of device it has in hand."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import perf_counter
 from typing import Any, Protocol
 
 Call = Callable[[], Any]
+
+
+@contextmanager
+def quiet_stderr() -> Iterator[None]:
+    """Silence what native code prints meanwhile: torch's profiler announces every start and stop."""
+    sys.stderr.flush()
+    saved = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - a descriptor is what is needed
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
 
 
 class UnknownDevice(ValueError):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from accel_micro import host
-from accel_micro.devices.base import Call, Device
+from accel_micro.devices.base import Call, Device, quiet_stderr
 
 
 class Cpu(Device):
@@ -34,7 +34,7 @@ class Cpu(Device):
         from torch.profiler import ProfilerActivity, profile
 
         call()
-        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        with quiet_stderr(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
             kept = call()
         del kept
         results = profiler.profiler.kineto_results if profiler.profiler is not None else None

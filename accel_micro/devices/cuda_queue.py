@@ -9,7 +9,7 @@ The event recorded behind the spin must still be pending when enqueueing ends: t
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from accel_micro.devices.base import Call, QueueTooShort
+from accel_micro.devices.base import Call, QueueTooShort, quiet_stderr
 
 if TYPE_CHECKING:
     from accel_micro.devices.cuda import Cuda
@@ -154,7 +154,7 @@ def kernel_seconds(call: Call, calls: int) -> float:
     from torch.profiler import ProfilerActivity, profile
 
     torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+    with quiet_stderr(), profile(activities=[ProfilerActivity.CUDA]) as profiler:
         for _ in range(calls):
             call()
         torch.cuda.synchronize()

@@ -1,20 +1,20 @@
 """The full speed of this machine: what its speed probe reads when nothing slows it.
 
 A process may only ever see the slow mode of a shared machine, so the full speed is remembered between processes. Each
-process contributes one number, a fast percentile of its own probes; the full speed is the third fastest contribution,
-so that one or two freaks do not set it. It never decays: values corrected today and next month share one reference.
+process contributes one number, a fast percentile of its own probes; the full speed is the median of the eight fastest
+contributions, so that a freak does not set it. It never decays: values corrected today and next month share one
+reference.
 """
 
 import platform
 from collections.abc import Callable, Sequence
-from statistics import quantiles
+from statistics import median, quantiles
 from typing import Any, Final
 
 from accel_micro.devices import store
 
 _STORE: Final = "speeds"
 _FASTEST_KEPT: Final = 8
-_RANK: Final = 3
 _FEWEST_PROBES: Final = 10
 
 
@@ -29,8 +29,7 @@ def known(key: str) -> float | None:
 
 
 def _reference(contributions: Any) -> float | None:
-    fastest = sorted((float(x) for x in contributions), reverse=True)
-    return fastest[min(_RANK, len(fastest)) - 1] if fastest else None
+    return median(float(x) for x in contributions) if contributions else None
 
 
 def contribute(key: str, rates: Sequence[float]) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 from accel_micro.measure.records import Check
 
-_SAFETY = 8.0
+_ROUNDING = 4.0  # in- and outputs are rounded a few times, each at most u
+_SUMMATION = 8.0
 _WORST_ELEMENT = 40.0  # of the norm-wise tolerance, in units of the reference's root mean square
 
 
@@ -36,14 +37,14 @@ def tolerance(dtype: Any, reduction_length: float, factor: float = 1.0, tf32: bo
     """Largest relative error, in the Frobenius norm, of a correct op.
 
     Rounding errors of a sum of k terms grow like sqrt(k) in the probabilistic analysis (Higham and Mary, SIAM J. Sci.
-    Comput. 41(5), 2019); accumulation in float32 keeps half precisions at the rounding of inputs and output. So the
-    bound is a safety factor times u·(1 + sqrt(k)·u_acc/u), with u_acc the roundoff of float32 for narrower dtypes.
+    Comput. 41(5), 2019), in the roundoff of the accumulator, float32 for narrower dtypes; the output is rounded to
+    its own dtype. So the bound is 4·u + 8·sqrt(k)·u_accumulator, times `factor`.
     """
     import torch
 
     u = unit_roundoff(dtype, tf32)
     accumulator = max(unit_roundoff(torch.float64), min(u, unit_roundoff(torch.float32)))
-    return _SAFETY * factor * (u + math.sqrt(max(1.0, reduction_length)) * accumulator)
+    return factor * (_ROUNDING * u + _SUMMATION * math.sqrt(max(1.0, reduction_length)) * accumulator)
 
 
 def compare(result: Any, reference: Any, allowed: float, where: str = "cpu") -> Check:

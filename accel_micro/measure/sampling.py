@@ -187,7 +187,7 @@ class Sampler:
         blocks, rates, reference = self._gated_blocks(block, samples, gate_by_device)
         flags = [*self._flags, *notes]
         chosen = choose(blocks, samples, correct=not gate_by_device)
-        if chosen.corrected:
+        if 2 * chosen.corrected > samples:  # else the median is that of blocks at full speed
             slowest = min(b.speed for b in chosen.blocks)
             flags.append(
                 Flag("speed-corrected", f"{chosen.corrected} of {samples} samples, down to {100 * slowest:.0f} % speed")

@@ -1,0 +1,186 @@
+"""Benchmarks of accel_micro itself: is what it reads true, and what does reading cost? Run by hand, printed as ratios.
+
+    python -m benchmarks.harness clocks --device cuda   # our device clock against CUPTI, and times without a sync
+    python -m benchmarks.harness gate                   # medians of twenty processes, raw and gated
+"""
+
+import argparse
+import importlib
+import json
+import pkgutil
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import benchmarks
+from accel_micro import profiles
+from accel_micro.suite import OpBenchmark, parse_shape
+
+TEN_MICROSECONDS = 10e-6
+
+
+def op_benchmarks() -> Iterator[type[OpBenchmark]]:
+    """The classes of all families, in order of file and definition."""
+    for module in pkgutil.iter_modules(benchmarks.__path__):
+        if module.name == "harness":
+            continue
+        for value in vars(importlib.import_module(f"benchmarks.{module.name}")).values():
+            if isinstance(value, type) and issubclass(value, OpBenchmark) and value is not OpBenchmark:
+                yield value
+
+
+def cases(device: str, profile: profiles.Profile, pattern: str) -> Iterator[tuple[type[OpBenchmark], str, str, str]]:
+    """Class, direction, dtype and shape of the cases of a profile whose name matches."""
+    dtypes = profile.cpu_dtypes if device == "cpu" else profile.accelerator_dtypes
+    for cls in op_benchmarks():
+        shapes = [shape for name in profile.shapes for shape in cls.op.shapes[name]]
+        directions = ("forward", "backward") if cls.op.backward else ("forward",)
+        for direction, dtype, shape in product(directions, dtypes, shapes):
+            if dtype in cls.op.dtypes and re.search(pattern, f"{cls.op.name} {direction} {dtype} {shape}"):
+                yield cls, direction, dtype, shape
+
+
+def read_clocks(cls: type[OpBenchmark], direction: str, device_name: str, dtype: str, shape: str) -> dict[str, Any]:
+    """Dispatch, device, throughput, CUPTI's kernel time and the time without a sync, all of one call in one process."""
+    import torch
+
+    from accel_micro.devices.base import QueueTooShort
+    from accel_micro.devices.cuda_queue import kernel_seconds
+    from accel_micro.measure import case as case_module
+    from accel_micro.measure import plausibility
+    from accel_micro.measure.correctness import tensors_of
+    from accel_micro.measure.inputs import Inputs
+    from accel_micro.measure.records import Work
+    from accel_micro.measure.sampling import Sampler, opened
+
+    cls().setup(device_name, dtype, shape)
+    arguments = parse_shape(shape)
+    backward = direction == "backward"
+    with opened(device_name) as device, torch.set_grad_enabled(backward):
+        with torch.enable_grad():
+            inputs = Inputs(torch.device(device_name), getattr(torch, dtype), differentiate=backward)
+            prepared = case_module._Prepared.of(lambda t: cls.op.definition(t, **arguments), inputs, backward)
+        sampler = Sampler(device, prepared.call, 0.3)
+        outputs = tensors_of(prepared.result(sampler.first_call()))
+        stated = cls()._stated_work(direction, arguments)
+        flops, moved = case_module._count(prepared, stated, inputs, outputs)
+        del outputs
+        work = Work(flops, moved, flops / stated.get("saving", 1.0))
+        found: dict[str, Any] = {"flags": set()}
+        for clock in ("dispatch", "device", "throughput"):
+            try:
+                process = sampler.read(clock)
+            except QueueTooShort as reason:
+                found["flags"].add(f"{clock}: {reason}")
+                continue
+            found[clock] = process.median_seconds
+            found["flags"] |= {str(flag) for flag in process.flags}
+            if {"dispatch", "device"} <= found.keys():
+                sampler.note_bound(found["dispatch"], found["device"])
+        found["cupti"] = median(kernel_seconds(prepared.call, 20) for _ in range(5))
+        calls = max(1, min(50, round(5e-3 / found["throughput"])))
+        device.synchronize()
+        start = perf_counter()
+        for _ in range(calls):
+            prepared.call()
+        found["unsynchronised"] = (perf_counter() - start) / calls
+        device.synchronize()
+        case = cls.case(direction, device_name, dtype, shape)
+        peak = case_module._peak(case, device, work)
+        found["unsynchronised_rejected"] = plausibility.impossible(found["unsynchronised"], work, peak)
+        found["rejected"] = plausibility.impossible(found["throughput"], work, peak)
+        found["flags"] = sorted(found["flags"])
+        return found
+
+
+def clocks(options: argparse.Namespace) -> None:
+    """Every case of a profile: is the device clock that of CUPTI, and throughput the larger of dispatch and device?"""
+    rows: list[dict[str, Any]] = []
+    print("microseconds: dispatch, device, throughput, CUPTI; device÷CUPTI; throughput÷larger; without a sync")
+    for cls, direction, dtype, shape in cases(options.device, profiles.get(options.profile), options.bench):
+        name = f"{cls.op.name} {direction} {dtype} {shape}"
+        try:
+            row = read_clocks(cls, direction, options.device, dtype, shape)
+        except Exception as error:  # one case must not end the table
+            print(f"{name}: {type(error).__name__}: {str(error).splitlines()[0][:150]}", flush=True)
+            continue
+        rows.append({"name": name, **row})
+        device, dispatch = row.get("device"), row.get("dispatch")
+        ratio = device / row["cupti"] if device and row["cupti"] else float("nan")
+        larger = row["throughput"] / max(device or 0.0, dispatch or 0.0, 1e-12)
+        print(
+            f"{name:70s} {1e6 * (dispatch or 0):8.1f} {1e6 * (device or 0):9.1f} {1e6 * row['throughput']:9.1f} "
+            f"{1e6 * row['cupti']:9.1f}  {ratio:6.3f} {larger:6.3f}  {1e6 * row['unsynchronised']:8.1f} "
+            f"{'REJECTED' if row['unsynchronised_rejected'] else ''} {'!! ' + row['rejected'] if row['rejected'] else ''}"
+            f" {'; '.join(row['flags'])}",
+            flush=True,
+        )
+    long = [row for row in rows if row["cupti"] >= TEN_MICROSECONDS]
+    within = [row for row in long if row.get("device") and abs(row["device"] / row["cupti"] - 1) <= 0.03]
+    both = [row for row in rows if row.get("device") and row.get("dispatch")]
+    agreeing = [r for r in both if abs(r["throughput"] / max(r["device"], r["dispatch"]) - 1) <= 0.15]
+    fooled = [r for r in rows if r["unsynchronised"] < 0.9 * r["throughput"]]
+    caught = [r for r in fooled if r["unsynchronised_rejected"]]
+    print(f"device clock within 3 % of CUPTI: {len(within)} of {len(long)} cases with kernels of 10 µs or more")
+    print(f"throughput within 15 % of the larger of dispatch and device: {len(agreeing)} of {len(both)}")
+    print(f"unsynchronised times below the truth: {len(fooled)}, of them physically impossible and rejected: {len(caught)}")
+    print(f"synchronised times rejected by mistake: {sum(1 for r in rows if r['rejected'])} of {len(rows)}")
+    if options.output:
+        Path(options.output).write_text(json.dumps(rows, indent=1), encoding="utf-8")
+
+
+_ONE_PROCESS = """
+import json, sys, torch
+from accel_micro.measure.sampling import Sampler, opened
+a, b = torch.randn(8, 32, 32), torch.randn(8, 32, 32)
+with opened("cpu") as device:
+    sampler = Sampler(device, lambda: torch.bmm(a, b), float(sys.argv[1]))
+    sampler.warm_up()
+    calls = sampler._calls_for_block()
+    raw = [sampler._seconds_of(calls) / calls for _ in range(20)]
+    gated = sampler.read("throughput")
+print(json.dumps([sorted(raw)[10], gated.median_seconds, [str(flag) for flag in gated.flags]]))
+"""
+
+
+def gate(options: argparse.Namespace) -> None:
+    """Fresh processes of one small op, each timed twice: twenty blocks as they come, then through the speed gate."""
+    raw: list[float] = []
+    gated: list[float] = []
+    print("process    raw µs  gated µs  flags")
+    for number in range(options.processes):
+        command = [sys.executable, "-c", _ONE_PROCESS, str(options.budget)]
+        out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        one_raw, one_gated, flags = json.loads(out)
+        raw.append(one_raw)
+        gated.append(one_gated)
+        print(f"{number + 1:7d} {1e6 * one_raw:9.2f} {1e6 * one_gated:9.2f}  {'; '.join(flags)}", flush=True)
+    print(f"largest ÷ smallest median: raw {max(raw) / min(raw):.2f}, gated {max(gated) / min(gated):.2f}")
+
+
+def main() -> None:
+    """Parse the command line and run one benchmark of the harness."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.harness", description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser("clocks", help="device clock against CUPTI")
+    command.add_argument("--device", default="cuda")
+    command.add_argument("--profile", default="quick")
+    command.add_argument("--bench", default="")
+    command.add_argument("--output", default="")
+    command.set_defaults(run=clocks)
+    command = commands.add_parser("gate", help="raw and gated medians of many processes")
+    command.add_argument("--processes", type=int, default=20)
+    command.add_argument("--budget", type=float, default=3.0)
+    command.set_defaults(run=gate)
+    options = parser.parse_args()
+    options.run(options)
+
+
+if __name__ == "__main__":
+    main()
