@@ -1,0 +1,41 @@
+"""The plugin that teaches asv about torch builds, devices, clocks and records. Nothing else here knows asv.
+
+asv imports this package because `asv.conf.json` lists it, and calls `setup`. Benchmark processes import only
+`timing`, where asv itself need not be installed; so nothing is imported here.
+
+    timing      in benchmark processes: the benchmark type that measures with accel_micro
+    prepare     in an environment: what torch and which devices it has
+    repo        builds of torch as asv's commits
+    selection   which cases are run: no process is started for one that a profile or a device excludes
+    launching   how a process is started
+    processes   a case's process: records, failures, several clocks from one process, interrupts
+    saving      results are on disk after each benchmark
+    session     what one run shares
+    running     `asv run` itself: defaults, locks, headers
+    machine     the machine file, without questions
+    tables      what `asv run`, `show` and `compare` print
+    pages       `asv publish`, for pages that open offline
+    api         run and publish from Python
+"""
+
+
+def setup() -> None:
+    """Install everything into the running asv; asv calls this. Doing so twice is harmless.
+
+    Raises:
+        IncompatibleAsv: this asv lacks something the plugin builds on; the message says what.
+    """
+    from accel_micro.asv_plugin import (
+        launching,
+        machine,
+        pages,
+        processes,
+        repo,
+        running,
+        saving,
+        selection,
+        tables,
+    )
+
+    for part in (repo, launching, machine, saving, selection, processes, running, tables, pages):
+        part.install()

@@ -1,0 +1,48 @@
+"""What held for a whole session, written once before it: host, torch, profile, command."""
+
+import json
+import os
+import sys
+from typing import Any, Final
+
+from accel_micro import host
+from accel_micro.asv_plugin import saving
+from accel_micro.asv_plugin.state import Batch, Run
+
+FILE_NAME: Final = "sessions.jsonl"
+"""One file a machine, beside its results; one line a session, build and environment."""
+
+SCHEMA: Final = 1
+
+
+def write(run: Run, batch: Batch) -> None:
+    """Add the line for this batch, unless it is there or the batch is not saved."""
+    path = saving.path_of(batch.results)
+    key = (str(batch.results.commit_hash), batch.environment)
+    if path is None or key in run.headers:
+        return
+    run.headers.add(key)
+    line = json.dumps(header(run, batch), separators=(",", ":"), default=str) + "\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path.with_name(FILE_NAME), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        os.write(handle, line.encode())
+    finally:
+        os.close(handle)
+
+
+def header(run: Run, batch: Batch) -> dict[str, Any]:
+    """Plain data for JSON."""
+    return {
+        "schema": SCHEMA,
+        "session": run.session,
+        "started": run.started,
+        "command": sys.argv,
+        "profile": run.profile.name,
+        "devices": list(run.asked),
+        "machine": batch.results.params.get("machine"),
+        "build": batch.results.commit_hash,
+        "environment": batch.environment,
+        "host": host.facts(),
+        "torch": batch.report.get("torch"),
+    }

@@ -1,0 +1,45 @@
+"""How a benchmark process is started: forked from a server that has imported torch, where that is safe.
+
+asv starts a fresh interpreter for each parameter combination by default, which pays for importing torch each
+time. Forking is safe as long as the server only imports torch: no device is initialised and no thread pool
+started in it.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+import asv.runner
+
+from accel_micro.asv_plugin import patching
+
+SPAWNED_DEVICES: Final = frozenset({"xla"})
+"""Devices whose runtime does not survive a fork, whatever the parent did."""
+
+
+def method() -> str:
+    """How processes are started here when nobody chose: `forkserver` on Linux, else `spawn`."""
+    return "forkserver" if sys.platform == "linux" else "spawn"
+
+
+def spawner_for(spawner: Any, device: str) -> Any:
+    """The spawner to use for a device: a plain one where the device cannot be used after a fork."""
+    forked_by_default = isinstance(spawner, asv.runner.ForkServer) and not getattr(spawner, "chosen", False)
+    if device in SPAWNED_DEVICES and forked_by_default:
+        return asv.runner.Spawner(spawner.env, spawner.benchmark_dir)
+    return spawner
+
+
+def install() -> None:
+    """Let `auto` mean what is right here; an explicit choice wins."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def get_spawner(env: Any, benchmark_dir: str, launch_method: str | None) -> Any:
+            chosen = launch_method not in (None, "auto")
+            spawner = original(env, benchmark_dir, launch_method if chosen else method())
+            spawner.chosen = chosen
+            return spawner
+
+        return get_spawner
+
+    patching.replace(asv.runner, "get_spawner", make, takes=("env", "benchmark_dir", "launch_method"))

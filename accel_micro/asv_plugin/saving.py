@@ -1,0 +1,66 @@
+"""Results are on disk, whole, after each benchmark.
+
+asv writes results once, at the very end, over the old file: killing it loses hours of measuring, and killing
+it while it writes loses what was there before, too.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import asv.util
+from asv.results import Results
+
+from accel_micro.asv_plugin import patching
+
+_DIRECTORY = "_accel_micro_results_directory"
+
+
+def install() -> None:
+    """Make every file that asv writes appear whole, and results after each benchmark."""
+    patching.replace(asv.util, "write_json", _write_renamed, takes=("path", "data", "api_version", "compact"))
+    patching.replace(Results, "load_data", _note_directory, takes=("result_dir",))
+    patching.replace(Results, "add_result", _save_after, takes=("benchmark", "result", "selected_idx"))
+
+
+def directory_of(results: Any) -> Path | None:
+    """Where these results are saved, or None when they are not (a dry run, or no commit named)."""
+    directory = getattr(results, _DIRECTORY, None)
+    return None if directory is None else Path(directory)
+
+
+def path_of(results: Any) -> Path | None:
+    """The file these results are saved in, or None when they are not."""
+    directory = directory_of(results)
+    return None if directory is None or results._filename is None else directory / results._filename
+
+
+def _write_renamed(original: Callable[..., Any]) -> Callable[..., Any]:
+    def write_json(path: str, data: Any, api_version: int | None = None, compact: bool = False) -> None:
+        partial = Path(f"{path}.part")  # asv takes any other `.json` beside the results for a result
+        try:
+            original(str(partial), data, api_version, compact)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    return write_json
+
+
+def _note_directory(original: Callable[..., Any]) -> Callable[..., Any]:
+    def load_data(self: Any, result_dir: str) -> None:
+        original(self, result_dir)
+        # asv loads the old results exactly when it is going to save.
+        setattr(self, _DIRECTORY, result_dir)
+
+    return load_data
+
+
+def _save_after(original: Callable[..., Any]) -> Callable[..., Any]:
+    def add_result(self: Any, benchmark: Any, result: Any, **options: Any) -> None:
+        original(self, benchmark, result, **options)
+        directory = directory_of(self)
+        if directory is not None:
+            self.save(str(directory))
+
+    return add_result

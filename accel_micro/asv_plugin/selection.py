@@ -1,0 +1,133 @@
+"""Which cases are run: those that the profile, the devices asked for and this machine's devices allow.
+
+asv starts a process for every parameter combination to find out that it is skipped. Here one process an
+environment says which devices there are, and the rest is decided before anything is started.
+"""
+
+import os
+import sys
+import sysconfig
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from asv.benchmarks import Benchmarks
+from asv.console import log
+from asv.util import ProcessError, UserError
+
+import accel_micro
+from accel_micro import profiles
+from accel_micro.asv_plugin import patching, prepare, state
+from accel_micro.asv_plugin.state import OP_KEY
+
+_IMPORT_VARIABLE: Final = "ASV_PYTHONPATH"
+
+
+def install() -> None:
+    """Select cases when asv discovers benchmarks, and let environments import this very accel_micro."""
+    home = Path(accel_micro.__file__).resolve().parent.parent
+    # asv drops PYTHONPATH. A checkout is handed on; an installed package is left to the environment, since
+    # its neighbours are another torch.
+    if str(home) not in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
+        paths = [str(home), *filter(None, os.environ.get(_IMPORT_VARIABLE, "").split(os.pathsep))]
+        os.environ[_IMPORT_VARIABLE] = os.pathsep.join(dict.fromkeys(paths))
+    patching.replace(
+        Benchmarks, "discover", _select_after, takes=("conf", "environments", "commit_hash", "regex", "check")
+    )
+
+
+def report_of(environment: Any) -> Mapping[str, Any]:
+    """What `prepare` says about an environment; asked once a run.
+
+    Raises:
+        UserError: it cannot import torch or accel_micro.
+    """
+    reports = state.current().reports
+    if environment.name not in reports:
+        variables = {**os.environ, **environment.env_vars}
+        variables["PYTHONPATH"] = variables.get(_IMPORT_VARIABLE, "")
+        try:
+            output = environment.run(
+                ["-m", "accel_micro.asv_plugin.prepare"],
+                env=variables,
+                cwd=str(Path(sys.prefix)),
+                dots=False,
+                display_error=False,
+            )
+        except ProcessError as error:
+            last = (error.stderr.strip() or error.stdout.strip() or "no output").splitlines()[-1]
+            raise UserError(
+                f"environment {environment.name} cannot be asked for its devices: {last}"
+            ) from None
+        report = prepare.read(output)
+        if report is None:
+            raise UserError(
+                f"environment {environment.name} did not say which devices it has: {output[-500:]!r}"
+            )
+        reports[environment.name] = report
+    return reports[environment.name]
+
+
+def why_skipped(benchmark: Mapping[str, Any], index: int, report: Mapping[str, Any]) -> str | None:
+    """None when this run measures the case in an environment with this report, else the reason."""
+    run = state.current()
+    case = state.case_of(benchmark, index)
+    return profiles.why_skipped(
+        run.profile, benchmark[OP_KEY], case.device, case.dtype, case.shape, run.devices(report)
+    )
+
+
+def select(benchmarks: Any, reports: Sequence[Mapping[str, Any]]) -> Any:
+    """The benchmarks with a case that one of the environments runs, and the selection narrowed to those
+    cases.
+
+    Raises:
+        UserError: nothing is left; the message counts the reasons.
+    """
+    reasons: Counter[str] = Counter()
+    empty: list[str] = []
+    for name, benchmark in benchmarks.items():
+        if OP_KEY not in benchmark:
+            continue
+        kept = []
+        for index in benchmarks.benchmark_selection[name]:
+            why = [why_skipped(benchmark, index, report) for report in reports]
+            if None in why:
+                kept.append(index)
+            else:
+                reasons[str(why[0])] += 1
+        benchmarks.benchmark_selection[name] = kept
+        if not kept:
+            empty.append(name)
+    left = benchmarks.filter_out(empty)
+    if benchmarks and not left:
+        raise UserError("no case to run. " + _explained(reasons))
+    return left
+
+
+def _explained(reasons: Counter[str]) -> str:
+    counted = [f"{count} × {reason}" for reason, count in reasons.most_common(6)]
+    remedy = f"Profiles: {', '.join(profiles.PROFILES)}, chosen by {profiles.ENVIRONMENT_VARIABLE}."
+    return "; ".join(counted) + ". " + remedy
+
+
+def _select_after(original: Callable[..., Any]) -> Callable[..., Any]:
+    def discover(
+        cls: Any, conf: Any, repo: Any, environments: Iterable[Any], commit_hash: Any, **options: Any
+    ) -> Any:
+        benchmarks = original(cls, conf, repo, environments, commit_hash, **options)
+        regex = options.get("regex")
+        if not benchmarks and regex and regex != ["just-discover"]:
+            raise UserError(
+                f"no benchmark matches {' or '.join([regex] if isinstance(regex, str) else regex)}"
+            )
+        if options.get("check") or not any(OP_KEY in benchmark for benchmark in benchmarks.values()):
+            return benchmarks
+        # Only the first environment is known to exist by now: asv imported the suite there.
+        left = select(benchmarks, [report_of(next(iter(environments)))])
+        cases = sum(len(left.benchmark_selection[name] or [0]) for name in left)
+        log.info(f"Profile {state.current().profile.name}: {cases} of the suite's cases and clocks run here")
+        return left
+
+    return discover

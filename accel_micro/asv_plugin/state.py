@@ -1,0 +1,154 @@
+"""What one run shares between the replaced functions of asv."""
+
+import contextlib
+import itertools
+import os
+import tempfile
+import uuid
+from ast import literal_eval
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Final
+
+from asv.util import UserError
+
+from accel_micro import profiles
+from accel_micro.asv_plugin.events import Event, Listener
+from accel_micro.asv_plugin.locking import DeviceLocks
+from accel_micro.measure.records import Case, Record
+from accel_micro.suite import DEVICES
+
+DEVICES_VARIABLE: Final = "ACCEL_MICRO_DEVICES"
+"""Devices that are run, separated by commas; all that the machine has when it is empty."""
+
+OP_KEY: Final = "accel_micro"
+"""Under which asv's list of benchmarks holds the suite's facts about one."""
+
+
+@dataclass
+class Batch:
+    """One call of asv's `run_benchmarks`: some benchmarks of one build in one environment.
+
+    Attributes:
+        selected: benchmark name → indices of its parameter combinations that are run.
+        pending: what another clock's process has measured already, by benchmark name and index.
+        measured: indices of the benchmark in flight that are done.
+    """
+
+    benchmarks: Mapping[str, Any]
+    selected: Mapping[str, Sequence[int] | None]
+    environment: str
+    results: Any
+    report: Mapping[str, Any]
+    pending: dict[tuple[str, int], Any] = field(default_factory=dict)
+    in_flight: str = ""
+    measured: set[int] = field(default_factory=set)
+
+
+@dataclass
+class Run:
+    """One session: from the start of a run to its end.
+
+    Attributes:
+        records: one for each process so far.
+        reports: environment name → what `prepare` said about it.
+        stopped: somebody pressed Ctrl-C.
+        embedded: begun from Python, where errors are raised rather than printed.
+    """
+
+    session: str = field(default_factory=lambda: uuid.uuid4().hex)
+    started: str = field(default_factory=lambda: now())
+    profile: profiles.Profile = field(default_factory=lambda: _profile())
+    asked: tuple[str, ...] = field(default_factory=lambda: _asked_devices())
+    listeners: list[Listener] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+    reports: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    rounds: Counter[tuple[str, str, Case]] = field(default_factory=Counter)
+    locks: DeviceLocks = field(default_factory=DeviceLocks)
+    headers: set[tuple[str, str]] = field(default_factory=set)
+    saved: int = 0
+    index: int = 0
+    total: int = 0
+    stopped: bool = False
+    embedded: bool = False
+    batch: Batch | None = None
+    spool: Path = Path()
+
+    def tell(self, event: Event) -> None:
+        """Let the listeners know."""
+        for listener in self.listeners:
+            listener(event)
+
+    def devices(self, report: Mapping[str, Any]) -> dict[str, Any]:
+        """Devices that are asked for, with what an environment's report says about them."""
+        return {name: facts for name, facts in report["devices"].items() if name in self.asked}
+
+
+_current: Run | None = None
+
+
+def current() -> Run:
+    """The run in progress; one of its own for asv commands that are no run (`find`, `profile`)."""
+    global _current
+    if _current is None:
+        _current = Run(spool=Path(tempfile.mkdtemp(prefix="accel-micro-")))
+    return _current
+
+
+@contextlib.contextmanager
+def running(*listeners: Listener) -> Iterator[Run]:
+    """Begin a session, or join the one that `session.run` began."""
+    global _current
+    if _current is not None:
+        yield _current
+        return
+    with tempfile.TemporaryDirectory(prefix="accel-micro-") as spool:
+        _current = Run(listeners=list(listeners), spool=Path(spool))
+        try:
+            yield _current
+        finally:
+            _current.locks.release()
+            _current = None
+
+
+def combinations(benchmark: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """The parameter values of each index; asv keeps them as `repr` writes them."""
+    return [tuple(map(literal_eval, values)) for values in itertools.product(*benchmark["params"])]
+
+
+def case_of(benchmark: Mapping[str, Any], index: int) -> Case:
+    """The case that an index of a benchmark of the suite stands for."""
+    device, dtype, shape = map(literal_eval, _at(benchmark["params"], index))
+    facts = benchmark[OP_KEY]
+    return Case(op=facts["op"], direction=facts["direction"], device=device, dtype=dtype, shape=shape)
+
+
+def _at(axes: Sequence[Sequence[str]], index: int) -> list[str]:
+    values: list[str] = []
+    for axis in reversed(axes):
+        index, position = divmod(index, len(axis))
+        values.append(axis[position])
+    return values[::-1]
+
+
+def now() -> str:
+    """This moment, ISO 8601 in UTC, to the second."""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def _profile() -> profiles.Profile:
+    try:
+        return profiles.get()
+    except ValueError as error:
+        raise UserError(f"{profiles.ENVIRONMENT_VARIABLE}: {error}") from None
+
+
+def _asked_devices() -> tuple[str, ...]:
+    asked = tuple(filter(None, os.environ.get(DEVICES_VARIABLE, "").replace(",", " ").split()))
+    unknown = [name for name in asked if name not in DEVICES]
+    if unknown:
+        raise UserError(f"{DEVICES_VARIABLE}: unknown device {unknown[0]!r}; known: {', '.join(DEVICES)}")
+    return asked or DEVICES

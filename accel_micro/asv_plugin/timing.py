@@ -1,0 +1,117 @@
+"""The benchmark type that measures with accel_micro. Imported in benchmark processes, where only asv_runner
+is there.
+
+Why a type of our own: asv_runner from 0.3 on times one call a sample as soon as a benchmark has a `setup`, so
+on an accelerator each sample would be one launch and one sync.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from asv_runner import benchmarks
+from asv_runner.benchmarks._base import _get_first_attr
+from asv_runner.benchmarks.mark import SkipNotImplemented
+from asv_runner.benchmarks.time import TimeBenchmark
+
+from accel_micro.measure.records import Case, Failure, Record
+from accel_micro.suite import OpBenchmark
+
+PROCESS_ATTRIBUTE: Final = "accel_micro_process"
+"""Extra attribute that asv's side passes to a process: {"clocks": to read, "spool": file for the record}."""
+
+
+class MeasurementFailed(RuntimeError):
+    """The case has no time; the message is the kind of failure and its detail."""
+
+
+class OpTimeBenchmark(TimeBenchmark):  # type: ignore[misc]
+    """`time_*` methods of an op are measured by accel_micro, all others as asv_runner does."""
+
+    def do_setup(self) -> bool:
+        """Run the setups. True when the case does not exist here; the reason is left in the record.
+
+        Raises:
+            Exception: whatever a setup raises besides `NotImplementedError`.
+        """
+        if self._op_benchmark() is None:
+            return bool(super().do_setup())
+        _be_killed_first()
+        try:
+            for setup in self._setups:
+                setup(*self._current_params)
+        except NotImplementedError as reason:
+            self._leave(Record(self._case(), skipped=str(reason)))
+            print(f"asv: skipped: {reason}")
+            return True
+        return False
+
+    def run(self, *parameters: Any) -> dict[str, Any]:
+        """Samples of this benchmark's own clock, as asv_runner expects them; the rest is in the record.
+
+        Raises:
+            MeasurementFailed: the case has no time; asv then marks it failed.
+            SkipNotImplemented: the case does not exist here.
+        """
+        instance = self._op_benchmark()
+        if instance is None:
+            return dict(super().run(*parameters))
+        clock = self.func.accel_micro["clock"]
+        record = self._measure(instance, self._process().get("clocks") or [clock], parameters)
+        self._leave(record)
+        if record.failure is not None:
+            raise MeasurementFailed(f"{record.failure.kind}: {record.failure.detail}")
+        if record.skipped is not None:
+            raise SkipNotImplemented(record.skipped)
+        if clock not in record.clocks:
+            raise SkipNotImplemented(f"{record.case.device} has no {clock} clock")
+        process = record.clocks[clock]
+        return {"samples": list(process.samples), "number": process.calls_per_block}
+
+    def _measure(self, instance: OpBenchmark, clocks: Sequence[str], parameters: tuple[Any, ...]) -> Record:
+        direction = self.func.accel_micro["direction"]
+        samples = 1 if self.repeat == 1 else None  # asv's --quick
+        try:
+            return instance.run(direction, *parameters, clocks=clocks, samples=samples)
+        except MemoryError as error:
+            return Record(self._case(), failure=Failure("out of memory", str(error)))
+        except Exception as error:
+            return Record(self._case(), failure=Failure("failed", f"{type(error).__name__}: {error}"))
+
+    def _op_benchmark(self) -> OpBenchmark | None:
+        instance = getattr(self.func, "__self__", None)
+        known = isinstance(instance, OpBenchmark) and hasattr(self.func, "accel_micro")
+        return instance if known else None
+
+    def _case(self) -> Case:
+        instance = self._op_benchmark()
+        assert instance is not None
+        return instance.case(self.func.accel_micro["direction"], *self._current_params)
+
+    def _process(self) -> dict[str, Any]:
+        return dict(_get_first_attr(self._attr_sources, PROCESS_ATTRIBUTE, {}))
+
+    def _leave(self, record: Record) -> None:
+        # Renamed into place: whoever reads the spool after a crash finds a whole record or none.
+        spool = self._process().get("spool")
+        if spool is None:
+            return
+        partial = Path(spool).with_suffix(".part")
+        partial.write_text(json.dumps(record.to_json()), encoding="utf-8")
+        partial.replace(spool)
+
+
+def install() -> None:
+    """Make asv_runner take `OpTimeBenchmark` for `time_*` benchmarks. Doing so twice is harmless."""
+    types = benchmarks.benchmark_types
+    if not any(issubclass(kind, OpTimeBenchmark) for kind in types):
+        types.insert(0, OpTimeBenchmark)
+
+
+def _be_killed_first() -> None:
+    # When memory runs out, the kernel shall end the case and not the run.
+    with contextlib.suppress(OSError):
+        Path(f"/proc/{os.getpid()}/oom_score_adj").write_text("1000")
