@@ -128,7 +128,7 @@ def parse_config(text: str) -> dict[str, str]:
     """`torch.__config__.show()` → versions of the libraries and the build settings that change speed."""
     found: dict[str, str] = {}
     for name, pattern in (
-        ("mkl", r"Math Kernel Library Version (\S+)"),
+        ("mkl", r"Math Kernel Library Version ([\d.]+)"),
         ("onednn", r"MKL-DNN v?(\S+)"),
         ("openmp", r"OpenMP (\d+)"),
         ("cpu_capability", r"CPU capability usage: (\S+)"),
