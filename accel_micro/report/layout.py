@@ -168,7 +168,7 @@ def layout(rows: Sequence[Row], width: int) -> Layout:
 
 
 def wrap_shape(shape: str, width: int) -> str:
-    """Break a shape into lines between its words, and after the `=` of a word that is too long; not elsewhere.
+    """Break a shape into lines between its words, and after the `=` of one that is too long; not elsewhere.
 
     >>> wrap_shape("n=32 kernel=3 layout=channels_last", 14)
     'n=32 kernel=3\\nlayout=\\nchannels_last'
