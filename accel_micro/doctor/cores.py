@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from accel_micro.doctor.finding import Finding, Rule, View, counted
+from accel_micro.doctor.finding import Finding, Rule, View, counted, whole
 
 
 def more_threads_than_cores(host: View, torch: View) -> Iterator[Finding]:
@@ -57,8 +57,8 @@ def fewer_threads_than_cores(host: View, torch: View) -> Iterator[Finding]:
 
 def thread_count(value: str) -> int | None:
     """The outermost number of a thread variable (`4`, `4,2`); None when it is not set or not a count."""
-    first = value.split(",")[0].strip()
-    return int(first) if first.isascii() and first.isdigit() and int(first) > 0 else None
+    count = whole(value.split(",")[0].strip())
+    return count if count > 0 else None
 
 
 def thread_variables(host: View, torch: View) -> Iterator[Finding]:

@@ -29,6 +29,9 @@ class Finding:
             raise ValueError(f"unknown severity {self.severity!r}; known: {', '.join(SEVERITIES)}")
 
 
+_LARGEST: Final = 1e100
+
+
 class View:
     """Facts by dotted name, read with the type that a rule needs; a fact of another type counts as absent."""
 
@@ -43,9 +46,11 @@ class View:
         return value
 
     def number(self, name: str) -> float | None:
-        """The fact, when it is a number and no truth value."""
+        """The fact, when it is a finite number and no truth value."""
         value = self.get(name)
-        return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < _LARGEST:
+            return None
+        return float(value)
 
     def text(self, name: str) -> str:
         """The fact, when it is a text; else an empty one."""
@@ -89,3 +94,8 @@ def ghz(hertz: float) -> str:
 def counted(number: float, noun: str) -> str:
     """`1 core`, `2 cores`, `1.5 cores`."""
     return f"{number:g} {noun}" + ("" if number == 1 else "s")
+
+
+def whole(text: str) -> int:
+    """The whole number that a text is; 0 when it is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0

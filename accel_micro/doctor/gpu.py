@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from accel_micro.doctor.finding import Finding, Rule, View, gib
+from accel_micro.doctor.finding import Finding, Rule, View, gib, whole
 
 _USED, _MUCH_USED = 0.05, 0.5
 _HOT_CELSIUS = 85
@@ -80,8 +80,7 @@ def driver_too_old(host: View, torch: View) -> Iterator[Finding]:
 
 
 def _major(version: str) -> int:
-    first = version.split(".")[0]
-    return int(first) if first.isascii() and first.isdigit() else 0
+    return whole(version.split(".")[0])
 
 
 def gpu_unusable(host: View, torch: View) -> Iterator[Finding]:
@@ -123,17 +122,12 @@ def no_kernels(host: View, torch: View) -> Iterator[Finding]:
 
 def _has_kernels(built: list[str], capability: str) -> bool:
     major, _, minor = capability.partition(".")
-    if not (major.isdigit() and minor.isdigit()):
-        return True
-    mine = int(major) * 10 + int(minor)
+    mine = 10 * whole(major) + whole(minor)
     for name in built:
         kind, _, number = name.partition("_")
-        digits = number.rstrip("af")
-        if not digits.isdigit():
-            return True
+        lowest = whole(number.rstrip("af"))
         # Machine code runs on later minor versions of its major one; PTX (compute_) on everything later.
-        same_major = int(digits) // 10 == mine // 10 or kind == "compute"
-        if int(digits) <= mine and same_major:
+        if not mine or not lowest or (lowest <= mine and (lowest // 10 == mine // 10 or kind == "compute")):
             return True
     return False
 
@@ -143,7 +137,7 @@ def shared(host: View, torch: View) -> Iterator[Finding]:
     for device in host.views("gpu.devices"):
         used, total = device.number("memory_used_bytes"), device.number("memory_bytes")
         tenants = [
-            f"{process.text('name') or 'process'} (pid {process.number('pid'):g}"
+            f"{process.text('name') or 'process'} (pid {process.number('pid'):.0f}"
             + (f", {gib(memory)})" if (memory := process.number("memory_bytes")) is not None else ")")
             for process in device.views("processes")
             if process.number("pid") is not None

@@ -17,7 +17,7 @@ def busy(host: View, torch: View) -> Iterator[Finding]:
     share = host.number("load.busy_elsewhere")
     if share is not None and share >= _BUSY:
         processes = [
-            f"{process.text('name')} (pid {process.number('pid'):g}) {process.number('cores'):.2f} cores"
+            f"{process.text('name')} (pid {process.number('pid'):.0f}) {process.number('cores'):.2f} cores"
             for process in host.views("load.processes")
             if process.text("name")
             and process.number("pid") is not None
@@ -172,7 +172,7 @@ def heat(host: View, torch: View) -> Iterator[Finding]:
         yield Finding(
             "was too hot",
             "note",
-            f"The processor has slowed down for heat or power {since_start:g} times since it was started.",
+            f"The processor has slowed down for heat or power {since_start:.0f} times since it was started.",
             "Watch for the flag `speed-corrected` in long runs; cool it better.",
         )
 

@@ -6,6 +6,7 @@ shared with results.
 
 import contextlib
 import csv
+import os
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -50,10 +51,19 @@ _NEWER_QUERY: Final = {"mig.mode.current": "mig", "compute_cap": "compute_capabi
 
 
 def gpus() -> tuple[list[Gpu], str]:
-    """(facts of each GPU, where they were read); an empty list where there is none or no driver."""
-    found = _by_nvml()
-    if found is not None:
-        return found, "NVML"
+    """(facts of each GPU, where they were read); an empty list where there is none or no driver.
+
+    `processes` lists who else uses a GPU, this process left out; a container sees only its own.
+    """
+    found, source = _by_nvml(), "NVML"
+    if found is None:
+        found, source = _by_smi(), "nvidia-smi"
+    for gpu in found:
+        gpu["processes"] = [process for process in gpu.get("processes", []) if process["pid"] != os.getpid()]
+    return found, source
+
+
+def _by_smi() -> list[Gpu]:
     for fields in ({**_QUERY, **_NEWER_QUERY}, _QUERY):
         text = _smi(f"--query-gpu={','.join(fields)}")
         if text is not None:
@@ -62,8 +72,8 @@ def gpus() -> tuple[list[Gpu], str]:
             processes = parse_processes(
                 _smi("--query-compute-apps=gpu_bus_id,pid,process_name,used_memory") or ""
             )
-            return [_complete(gpu, version, processes) for gpu in found], "nvidia-smi"
-    return [], "nvidia-smi"
+            return [_complete(gpu, version, processes) for gpu in found]
+    return []
 
 
 def _smi(query: str) -> str | None:

@@ -120,7 +120,7 @@ def last_level_cache_bytes(root: Path = read.ROOT) -> int | None:
 def parse_size(text: str) -> int | None:
     """`32768K`, `32M`, `512` → bytes."""
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-    number = read.to_integer(text.rstrip("KMGiB "))
+    number = read.to_integer(text.strip().rstrip("KMGiB"))
     suffix = text.strip().rstrip("iB")[-1:]
     return None if number is None or number < 0 else number * units.get(suffix, 1)
 

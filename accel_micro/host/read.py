@@ -22,20 +22,21 @@ def integer(path: str, root: Path = ROOT) -> int | None:
 
 
 def to_integer(value: object) -> int | None:
-    """The whole number that a text holds; None when it holds something else."""
+    """The whole number that a text holds; None when it holds something else, or more than 64 bits."""
     try:
-        return int(str(value).strip())
+        number = int(str(value).strip())
     except ValueError:
         return None
+    return number if abs(number) < 1 << 64 else None
 
 
 def to_float(value: object) -> float | None:
-    """The finite number that a text holds; None when it holds something else."""
+    """The number that a text holds; None when it holds something else, or one that no quantity reaches."""
     try:
         number = float(str(value).strip())
     except ValueError:
         return None
-    return number if abs(number) < float("inf") else None
+    return number if abs(number) < 1e100 else None
 
 
 def output(command: Sequence[str], timeout_seconds: float = 10.0) -> str | None:

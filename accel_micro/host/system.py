@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import sys
+import tracemalloc
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -169,8 +170,7 @@ def observers() -> list[str]:
     if profile is not None:
         seen.append("profiling (sys.setprofile)")
     seen += [f"monitoring ({name})" for name in tools if "coverage" not in name]
-    tracemalloc = sys.modules.get("tracemalloc")
-    if tracemalloc is not None and tracemalloc.is_tracing():
+    if tracemalloc.is_tracing():
         seen.append("tracemalloc")
     if sys.flags.dev_mode:
         seen.append("development mode")
