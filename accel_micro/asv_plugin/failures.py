@@ -28,7 +28,8 @@ def of_exit(exit_code: int, output: str, timeout: float | None, kills: int) -> F
     Args:
         output: all it printed. kills: processes that the kernel ended for want of memory meanwhile.
     """
-    last = _last_lines(output)
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    last = " | ".join(lines[-_LAST_LINES:])
     if exit_code == TIMEOUT_RETCODE:
         return Failure("timed out", f"ended after {timeout:g} s" if timeout else "ended")
     if exit_code == -signal.SIGKILL and kills > 0:
@@ -42,10 +43,5 @@ def of_exit(exit_code: int, output: str, timeout: float | None, kills: int) -> F
             name = f"signal {-exit_code}"
         return Failure("crashed", f"ended by {name}" + (f"; last output: {last}" if last else ""))
     if exit_code > 0:
-        return Failure("failed", last or f"exit code {exit_code}")
+        return Failure("failed", lines[-1] if lines else f"exit code {exit_code}")
     return Failure("failed", "the process ended without a record" + (f": {last}" if last else ""))
-
-
-def _last_lines(output: str) -> str:
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return " | ".join(lines[-_LAST_LINES:])

@@ -7,9 +7,11 @@ started in it.
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import asv.runner
+from asv.environment import ExistingEnvironment
 
 from accel_micro.asv_plugin import patching
 
@@ -43,3 +45,15 @@ def install() -> None:
         return get_spawner
 
     patching.replace(asv.runner, "get_spawner", make, takes=("env", "benchmark_dir", "launch_method"))
+    patching.replace(ExistingEnvironment, "__init__", _name_version, takes=("conf", "executable"))
+
+
+def _name_version(original: Callable[..., Any]) -> Callable[..., Any]:
+    # asv means to store an interpreter's version with the results, and stores its path: then the same case on
+    # two machines is two graphs.
+    def initialise(self: Any, conf: Any, executable: str, *rest: Any) -> None:
+        original(self, conf, executable, *rest)
+        if Path(self._executable) == Path(sys.executable):
+            self._python = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+    return initialise

@@ -11,13 +11,8 @@ from pathlib import Path
 
 import filelock
 import platformdirs
-from asv.util import UserError
 
-EXIT_CODE = 3
-
-
-class DeviceBusy(UserError):  # type: ignore[misc]
-    """Another run is measuring on the device; the message names its process."""
+from accel_micro.asv_plugin.errors import DeviceBusy
 
 
 class DeviceLocks:

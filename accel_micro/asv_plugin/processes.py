@@ -5,8 +5,11 @@ added to a file beside asv's results; the samples of the other clocks in it answ
 process.
 """
 
+import contextlib
 import dataclasses
 import json
+import os
+import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -55,11 +58,13 @@ def _run_batch(original: Callable[..., Any]) -> Callable[..., Any]:
         run = state.current()
         results = Results.unnamed() if results is None else results
         selected = {name: benchmarks.benchmark_selection.get(name) for name in benchmarks}
-        run.batch = Batch(benchmarks, selected, env.name, results, selection.report_of(env))
-        cases = set(_cases(run.batch))
+        show = bool(options.get("show_stderr"))
+        run.batch = Batch(benchmarks, selected, env.name, results, selection.report_of(env), show)
+        cases = set(_cases(run, run.batch))
         run.locks.acquire(case.device for case in cases)
         headers.write(run, run.batch)
-        run.total += len(cases) * _rounds(benchmarks, options)
+        run.batch.rounds = _rounds(benchmarks, options)
+        run.total += len(cases) * run.batch.rounds
         options["record_samples"] = True  # results without samples cannot be tested for significance
         try:
             original(benchmarks, env, results=results, **options)
@@ -87,6 +92,7 @@ def _run_process(original: Callable[..., Any]) -> Callable[..., Any]:
         if name != batch.in_flight or param_idx in batch.measured:
             batch.in_flight, batch.measured = name, set()
         result = batch.pending.pop((name, param_idx), None)
+        result = result or run.failed.get(run.failure_key(batch, name, param_idx))
         if result is None:
             if selection.why_skipped(benchmark, param_idx, batch.report) is not None:
                 result = _NOT_RUN  # another environment of this run has the device, this one does not
@@ -110,8 +116,8 @@ class _Process:
         self.run_, self.batch, self.benchmark, self.index = run, batch, benchmark, index
         self.case = state.case_of(benchmark, index)
         self.own_clock: str = benchmark[OP_KEY]["clock"]
-        self.others = dict(self._other_clocks())
-        self.clocks = tuple(clock for clock in CLOCKS if clock == self.own_clock or clock in self.others)
+        self.names = {self.own_clock: str(benchmark["name"]), **dict(self._other_clocks())}
+        self.clocks = tuple(clock for clock in CLOCKS if clock in self.names)
         self.started = state.now()
 
     def _other_clocks(self) -> Iterable[tuple[str, str]]:
@@ -133,8 +139,7 @@ class _Process:
         position = (self.run_.index, max(self.run_.total, self.run_.index))
         self.run_.tell(CaseStarted(*position, self.case, self.clocks, self.run_.rounds[key]))
         began = time.perf_counter()
-        spool = self.run_.spool / "record.json"
-        spool.unlink(missing_ok=True)
+        spool = self.run_.spool / f"{self.run_.index}.json"
         benchmark = {**self.benchmark, "timeout": self._timeout()}
         extra = {**extra, PROCESS_ATTRIBUTE: {"clocks": self.clocks, "spool": str(spool)}}
         kills = failures.kernel_kills()
@@ -148,10 +153,16 @@ class _Process:
         )
         record = self._completed(record, self.run_.rounds[key])
         self._keep(record)
-        for clock, name in self.others.items():
-            self.batch.pending[name, self.index] = self._answer(record, clock, result)
+        spool.unlink(missing_ok=True)
+        answers = {name: self._answer(record, clock, result) for clock, name in self.names.items()}
+        if record.failure is not None:
+            for name, answer in answers.items():
+                self.run_.failed[self.run_.failure_key(self.batch, name, self.index)] = answer
+            self.run_.total -= self.batch.rounds - min(self.run_.rounds[key], self.batch.rounds)
+        own = answers.pop(self.benchmark["name"])
+        self.batch.pending.update({(name, self.index): answer for name, answer in answers.items()})
         self.run_.tell(CaseFinished(*position, record, time.perf_counter() - began))
-        return self._answer(record, self.own_clock, result)
+        return own
 
     def _timeout(self) -> float | None:
         timeout = self.benchmark["timeout"]
@@ -178,9 +189,10 @@ class _Process:
     def _answer(self, record: Record, clock: str, result: Any) -> Any:
         if record.failure is not None:
             text = f"{self.case}: {record.failure.kind}: {record.failure.detail}"
-            shown = text if record.failure.kind != "failed" else f"{text}\n{result.stderr}".rstrip()
+            if self.batch.show_stderr:
+                text = f"{text}\n{result.stderr}".rstrip()
             return result._replace(
-                result=[None], samples=[None], number=[None], errcode=result.errcode or 1, stderr=shown
+                result=[None], samples=[None], number=[None], errcode=result.errcode or 1, stderr=text
             )
         if record.skipped is not None or clock not in record.clocks:
             return _NOT_RUN
@@ -213,13 +225,16 @@ def _survive(
         if not isinstance(spawner, asv.runner.ForkServer):
             raise
         spawner.interrupted = True  # do not print what it said: it is in the record
+        with contextlib.suppress(OSError):
+            os.killpg(spawner.server_proc.pid, signal.SIGKILL)  # an orphaned case would disturb the next one
         spawner.close()
-        output = f"{spawner._server_output or ''}\n{error}"
+        code = spawner.server_proc.returncode or 1
+        output = f"{spawner._server_output or ''}\n{error}\nthe fork server died with it"
         chosen = getattr(spawner, "chosen", False)
         spawner.__init__(spawner.env, spawner.benchmark_dir)
         spawner.chosen = chosen
         spawner.preimport()
-        return _NOT_RUN._replace(result=[None], errcode=1, stderr=output)
+        return _NOT_RUN._replace(result=[None], errcode=code, stderr=output)
 
 
 def _read(spool: Path) -> Record | None:
@@ -229,11 +244,12 @@ def _read(spool: Path) -> Record | None:
         return None
 
 
-def _cases(batch: Batch) -> Iterable[Case]:
+def _cases(run: state.Run, batch: Batch) -> Iterable[Case]:
     for name, benchmark in batch.benchmarks.items():
         if OP_KEY in benchmark:
             for index in batch.selected[name] or ():
-                if selection.why_skipped(benchmark, index, batch.report) is None:
+                known = run.failure_key(batch, name, index) in run.failed
+                if not known and selection.why_skipped(benchmark, index, batch.report) is None:
                     yield state.case_of(benchmark, index)
 
 

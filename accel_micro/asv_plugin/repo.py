@@ -17,6 +17,7 @@ from asv.results import iter_results
 from asv.util import UserError
 
 from accel_micro.asv_plugin import patching
+from accel_micro.asv_plugin.errors import EnvironmentLacks, WrongUse
 from accel_micro.builds import CHANNELS, AmbiguousBuild, Build, Ledger, UnknownBuild, installed_torch
 from accel_micro.builds.identity import from_id
 from accel_micro.builds.installed import TorchNotInstalled
@@ -48,12 +49,12 @@ class TorchRepo(Repo):  # type: ignore[misc]
         """The installed build.
 
         Raises:
-            UserError: there is none.
+            EnvironmentLacks: there is none.
         """
         try:
             build = installed_torch().build
         except TorchNotInstalled as error:
-            raise UserError(str(error)) from None
+            raise EnvironmentLacks(str(error)) from None
         # Until it is remembered, the first time it is seen is now.
         now = int(time.time() * 1000)
         return self.ledger.add(replace(build, date_milliseconds=build.date_milliseconds or now))
@@ -67,7 +68,7 @@ class TorchRepo(Repo):  # type: ignore[misc]
 
         Raises:
             NoSuchNameError: asv's error for an unknown commit.
-            UserError: several builds go by that name.
+            WrongUse: several builds go by that name.
         """
         if name is None or name == HEAD:
             return self.head()
@@ -75,7 +76,7 @@ class TorchRepo(Repo):  # type: ignore[misc]
             try:
                 return self.ledger.resolve(name)
             except AmbiguousBuild as error:
-                raise UserError(str(error)) from None
+                raise WrongUse(str(error)) from None
             except UnknownBuild as error:
                 if attempt is None or name in CHANNELS:
                     raise NoSuchNameError(str(error)) from None
@@ -89,9 +90,9 @@ class TorchRepo(Repo):  # type: ignore[misc]
         """A build is installed, not checked out.
 
         Raises:
-            UserError: always.
+            WrongUse: always.
         """
-        raise UserError("a torch build has no source to check out; use an environment that installs wheels")
+        raise WrongUse("a torch build has no source to check out; use an environment that installs wheels")
 
     def get_date(self, hash: str) -> int:
         """When a build appeared, milliseconds since 1970."""
@@ -162,7 +163,7 @@ class TorchRepo(Repo):  # type: ignore[misc]
         """Ids, newest first. `A..B` is what came after A up to B in B's channel; a channel is all of it.
 
         Raises:
-            UserError: a name in the range is unknown.
+            WrongUse: a name in the range is unknown.
         """
         first, dots, last = range.partition("..")
         try:
@@ -172,7 +173,7 @@ class TorchRepo(Repo):  # type: ignore[misc]
                 return [self.build(re.sub(r"\^!$", "", range)).id]
             start, end = self.build(first or None), self.build(last or None)
         except NoSuchNameError as error:
-            raise UserError(str(error)) from None
+            raise WrongUse(str(error)) from None
         after, until = self.get_date(start.id), self.get_date(end.id)
         builds = self.ledger.ordered(end.channel)
         chosen = [b.id for b in builds if after < self.ledger.date_milliseconds(b.id) <= until and b != start]

@@ -16,7 +16,8 @@ from asv.console import log
 from asv.repo import NoSuchNameError
 from asv.util import UserError
 
-from accel_micro.asv_plugin import locking, patching, state
+from accel_micro.asv_plugin import patching, state
+from accel_micro.asv_plugin.errors import DeviceBusy, EnvironmentLacks, WrongUse
 from accel_micro.asv_plugin.repo import HEAD, TorchRepo
 
 
@@ -36,15 +37,15 @@ def _run(original: Callable[..., Any]) -> Callable[..., Any]:
                 conf, range_spec, options = _for_installed(conf, range_spec, options)
             try:
                 return original(cls, conf, range_spec=range_spec, **options)
-            except locking.DeviceBusy as error:
+            except DeviceBusy as error:
                 if live.embedded:
                     raise
                 log.error(str(error))
-                return locking.EXIT_CODE
+                return error.exit_code
             except (KeyboardInterrupt, UserError) as error:
                 if live.stopped or isinstance(error, KeyboardInterrupt):
                     live.stopped = True
-                    raise UserError(f"interrupted; {live.saved} cases are saved") from None
+                    raise UserError(f"interrupted; {_counted(live.saved)} saved") from None
                 raise
 
     return run
@@ -53,13 +54,17 @@ def _run(original: Callable[..., Any]) -> Callable[..., Any]:
 def _find(original: Callable[..., Any]) -> Callable[..., Any]:
     def find(cls: Any, conf: Any, range_spec: Any, bench: Any, **options: Any) -> Any:
         if conf.dvcs == TorchRepo.dvcs and is_installed_only(conf, options.get("env_spec")):
-            raise UserError(
+            raise EnvironmentLacks(
                 "asv find needs an environment for each build; this one has the installed torch only"
             )
         with state.running():
             return original(cls, conf, range_spec, bench, **options)
 
     return find
+
+
+def _counted(cases: int) -> str:
+    return "1 case is" if cases == 1 else f"{cases} cases are"
 
 
 def is_installed_only(conf: Any, env_spec: Any) -> bool:
@@ -75,9 +80,9 @@ def _for_installed(conf: Any, range_spec: Any, options: dict[str, Any]) -> tuple
         build = repo.build(name)
         asked = build.id if range_spec is None or isinstance(range_spec, list) else repo.build(range_spec).id
     except NoSuchNameError as error:
-        raise UserError(str(error)) from None
+        raise WrongUse(str(error)) from None
     if asked != build.id:
-        raise UserError(f"{range_spec} is not the installed torch, which is {build.version}")
+        raise EnvironmentLacks(f"{range_spec} is not the installed torch, which is {build.version}")
     conf = copy.copy(conf)
     conf.branches = [HEAD]  # asv would run once for each
     if options.get("quick"):

@@ -19,6 +19,7 @@ from asv.util import ProcessError, UserError
 import accel_micro
 from accel_micro import profiles
 from accel_micro.asv_plugin import patching, prepare, state
+from accel_micro.asv_plugin.errors import EnvironmentLacks, WrongUse
 from accel_micro.asv_plugin.state import OP_KEY
 
 _IMPORT_VARIABLE: Final = "ASV_PYTHONPATH"
@@ -41,7 +42,7 @@ def report_of(environment: Any) -> Mapping[str, Any]:
     """What `prepare` says about an environment; asked once a run.
 
     Raises:
-        UserError: it cannot import torch or accel_micro.
+        EnvironmentLacks: it cannot import torch or accel_micro.
     """
     reports = state.current().reports
     if environment.name not in reports:
@@ -57,12 +58,12 @@ def report_of(environment: Any) -> Mapping[str, Any]:
             )
         except ProcessError as error:
             last = (error.stderr.strip() or error.stdout.strip() or "no output").splitlines()[-1]
-            raise UserError(
+            raise EnvironmentLacks(
                 f"environment {environment.name} cannot be asked for its devices: {last}"
             ) from None
         report = prepare.read(output)
         if report is None:
-            raise UserError(
+            raise EnvironmentLacks(
                 f"environment {environment.name} did not say which devices it has: {output[-500:]!r}"
             )
         reports[environment.name] = report
@@ -83,7 +84,7 @@ def select(benchmarks: Any, reports: Sequence[Mapping[str, Any]]) -> Any:
     cases.
 
     Raises:
-        UserError: nothing is left; the message counts the reasons.
+        EnvironmentLacks, WrongUse: nothing is left; the message counts the reasons.
     """
     reasons: Counter[str] = Counter()
     empty: list[str] = []
@@ -102,14 +103,17 @@ def select(benchmarks: Any, reports: Sequence[Mapping[str, Any]]) -> Any:
             empty.append(name)
     left = benchmarks.filter_out(empty)
     if benchmarks and not left:
-        raise UserError("no case to run. " + _explained(reasons))
+        raise _nothing_left(reasons)
     return left
 
 
-def _explained(reasons: Counter[str]) -> str:
-    counted = [f"{count} × {reason}" for reason, count in reasons.most_common(6)]
-    remedy = f"Profiles: {', '.join(profiles.PROFILES)}, chosen by {profiles.ENVIRONMENT_VARIABLE}."
-    return "; ".join(counted) + ". " + remedy
+def _nothing_left(reasons: Counter[str]) -> UserError:
+    told = {why: count for why, count in reasons.items() if not why.endswith("was not asked for")} or reasons
+    counted = "; ".join(f"{count} × {why}" for why, count in Counter(told).most_common(6))
+    if not any(why.startswith("profile ") for why in told):
+        return EnvironmentLacks(f"no case to run: {counted}")
+    known = f"Profiles: {', '.join(profiles.PROFILES)}, chosen by {profiles.ENVIRONMENT_VARIABLE}"
+    return WrongUse(f"no case to run: {counted}. {known}")
 
 
 def _select_after(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,7 +123,7 @@ def _select_after(original: Callable[..., Any]) -> Callable[..., Any]:
         benchmarks = original(cls, conf, repo, environments, commit_hash, **options)
         regex = options.get("regex")
         if not benchmarks and regex and regex != ["just-discover"]:
-            raise UserError(
+            raise WrongUse(
                 f"no benchmark matches {' or '.join([regex] if isinstance(regex, str) else regex)}"
             )
         if options.get("check") or not any(OP_KEY in benchmark for benchmark in benchmarks.values()):

@@ -13,9 +13,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from asv.util import UserError
-
 from accel_micro import profiles
+from accel_micro.asv_plugin.errors import WrongUse
 from accel_micro.asv_plugin.events import Event, Listener
 from accel_micro.asv_plugin.locking import DeviceLocks
 from accel_micro.measure.records import Case, Record
@@ -36,6 +35,7 @@ class Batch:
         selected: benchmark name → indices of its parameter combinations that are run.
         pending: what another clock's process has measured already, by benchmark name and index.
         measured: indices of the benchmark in flight that are done.
+        rounds: processes a case in this batch.
     """
 
     benchmarks: Mapping[str, Any]
@@ -43,6 +43,8 @@ class Batch:
     environment: str
     results: Any
     report: Mapping[str, Any]
+    show_stderr: bool = False
+    rounds: int = 1
     pending: dict[tuple[str, int], Any] = field(default_factory=dict)
     in_flight: str = ""
     measured: set[int] = field(default_factory=set)
@@ -55,6 +57,8 @@ class Run:
     Attributes:
         records: one for each process so far.
         reports: environment name → what `prepare` said about it.
+        rounds: processes started so far, by build, environment and case.
+        failed: answers of cases that failed, by build, environment, benchmark and index: not tried again.
         stopped: somebody pressed Ctrl-C.
         embedded: begun from Python, where errors are raised rather than printed.
     """
@@ -67,6 +71,7 @@ class Run:
     records: list[Record] = field(default_factory=list)
     reports: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     rounds: Counter[tuple[str, str, Case]] = field(default_factory=Counter)
+    failed: dict[tuple[str, str, str, int], Any] = field(default_factory=dict)
     locks: DeviceLocks = field(default_factory=DeviceLocks)
     headers: set[tuple[str, str]] = field(default_factory=set)
     saved: int = 0
@@ -81,6 +86,10 @@ class Run:
         """Let the listeners know."""
         for listener in self.listeners:
             listener(event)
+
+    def failure_key(self, batch: Batch, name: str, index: int) -> tuple[str, str, str, int]:
+        """Under which `failed` holds the answer of a benchmark's case."""
+        return (str(batch.results.commit_hash), batch.environment, name, index)
 
     def devices(self, report: Mapping[str, Any]) -> dict[str, Any]:
         """Devices that are asked for, with what an environment's report says about them."""
@@ -143,12 +152,12 @@ def _profile() -> profiles.Profile:
     try:
         return profiles.get()
     except ValueError as error:
-        raise UserError(f"{profiles.ENVIRONMENT_VARIABLE}: {error}") from None
+        raise WrongUse(f"{profiles.ENVIRONMENT_VARIABLE}: {error}") from None
 
 
 def _asked_devices() -> tuple[str, ...]:
     asked = tuple(filter(None, os.environ.get(DEVICES_VARIABLE, "").replace(",", " ").split()))
     unknown = [name for name in asked if name not in DEVICES]
     if unknown:
-        raise UserError(f"{DEVICES_VARIABLE}: unknown device {unknown[0]!r}; known: {', '.join(DEVICES)}")
+        raise WrongUse(f"{DEVICES_VARIABLE}: unknown device {unknown[0]!r}; known: {', '.join(DEVICES)}")
     return asked or DEVICES
