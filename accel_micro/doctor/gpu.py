@@ -143,12 +143,12 @@ def shared(host: View, torch: View) -> Iterator[Finding]:
             if process.number("pid") is not None
         ]
         busy = device.number("utilization") or 0.0
+        used_by = f"used by {', '.join(tenants[:3])}, " if tenants else ""
         if tenants or busy >= _USED:
             yield Finding(
                 "GPU is shared",
                 "problem" if busy >= _MUCH_USED else "warning",
-                f"{_name(device)} is {busy:.0%} busy"
-                + (f" with {', '.join(tenants[:3])}." if tenants else "."),
+                f"{_name(device)} is {used_by}{busy:.0%} busy.",
                 "End them, or choose another GPU with CUDA_VISIBLE_DEVICES.",
             )
         elif used and total and used > 0.1 * total:

@@ -1,12 +1,10 @@
 """The doctor's report for people (rich) and for programs (plain data)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from accel_micro.doctor.finding import Finding, View, counted, ghz, gib
@@ -51,7 +49,7 @@ def render(
     _print_group(
         console, "Measured speed", ((_label(name), _figure(name, value)) for name, value in measured)
     )
-    _print_group(console, "Environment", _environment(host))
+    _print_group(console, "Environment", (("", variable) for variable in _environment(host)))
     _print_findings(console, findings)
 
 
@@ -70,28 +68,34 @@ def to_json(
     }
 
 
-def _print_group(console: Console, title: str, rows: Any) -> None:
+def _print_group(console: Console, title: str, rows: Iterable[Row]) -> None:
     filled = [(label, value) for label, value in rows if value]
     if not filled:
         return
-    table = Table.grid(padding=(0, 2))
-    table.add_column(width=_LABEL_WIDTH, style="dim")
-    table.add_column(overflow="fold")
-    for label, value in filled:
-        table.add_row(label, Text(value))
     console.print(Text(title, style="bold"))
-    console.print(Padding(table, (0, 0, 1, 2), expand=False))
+    for label, value in filled:
+        before = Text(f"  {label:<{_LABEL_WIDTH}}  ", style="dim") if label else Text("  ")
+        _print_hanging(console, before, Text(value))
+    console.print()
 
 
 def _print_findings(console: Console, findings: Sequence[Finding]) -> None:
     for finding in findings:
-        line = Text()
-        line.append(f"{finding.severity}: ", style=_STYLES[finding.severity])
-        line.append(finding.name, style="bold")
-        console.print(line)
-        console.print(Padding(Text(finding.what), (0, 0, 0, 2), expand=False))
-        console.print(Padding(Text(f"→ {finding.remedy}", style="italic"), (0, 0, 1, 2), expand=False))
-    console.print(Text(summary(findings)))
+        console.print(
+            Text(f"{finding.severity}: ", style=_STYLES[finding.severity]) + Text(finding.name, style="bold")
+        )
+        _print_hanging(console, Text("  "), Text(finding.what))
+        _print_hanging(console, Text("  → "), Text(finding.remedy, style="italic"))
+        console.print()
+    _print_hanging(console, Text(), Text(summary(findings)))
+
+
+def _print_hanging(console: Console, before: Text, text: Text) -> None:
+    """Print a text behind what comes before it, its further lines under the first. No line ends in blanks."""
+    for line in text.wrap(console, max(20, console.width - len(before))):
+        line.rstrip()
+        console.print(before + line, soft_wrap=True)
+        before = Text(" " * len(before))
 
 
 def summary(findings: Sequence[Finding]) -> str:
@@ -158,7 +162,7 @@ def _load(host: View) -> Iterator[Row]:
 def _gpu(device: View) -> Iterator[Row]:
     memory, used = device.number("memory_bytes"), device.number("memory_used_bytes")
     cuda, limit = device.text("cuda_driver"), device.number("power_limit_watts")
-    known = [name for name in ("ecc", "mig", "persistence") if device.flag(name) is not None]
+    modes = {"ECC": device.flag("ecc"), "MIG": device.flag("mig"), "persistence": device.flag("persistence")}
     yield "model", device.text("name")
     yield "memory", _join(gib(memory) if memory else "", _unless_none(used, gib, "used"))
     yield "driver", _join(device.text("driver"), f"CUDA up to {cuda}" if cuda else "")
@@ -168,7 +172,7 @@ def _gpu(device: View) -> Iterator[Row]:
     yield "power", _join(_number(device, "power_watts", "W"), f"{limit:.0f} W allowed" if limit else "")
     yield "temperature", _number(device, "temperature_celsius", "°C")
     yield "busy", _share(device, "utilization", "of the time")
-    yield "modes", ", ".join(f"{name.upper()} {_on_off(device.flag(name))}" for name in known)
+    yield "modes", ", ".join(f"{name} {_on_off(flag)}" for name, flag in modes.items() if flag is not None)
 
 
 def _torch(torch: View) -> Iterator[Row]:
@@ -201,10 +205,10 @@ def _torch(torch: View) -> Iterator[Row]:
     yield "float32 products", _join(torch.text("precision.float32_matmul"), shown)
 
 
-def _environment(host: View) -> Iterator[Row]:
+def _environment(host: View) -> Iterator[str]:
     variables = host.get("environment")
     for name in sorted(variables) if isinstance(variables, Mapping) else ():
-        yield str(name), str(variables[name])
+        yield f"{name}={variables[name]}"
 
 
 def _join(*parts: str) -> str:
