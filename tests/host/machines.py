@@ -61,7 +61,7 @@ BIG_LITTLE = {
 
 CLOUD_GUEST = {
     **cpus(4, sibling=2),
-    "proc/cpuinfo": "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) Platinum\nflags\t\t: fpu avx2 hypervisor\n",
+    "proc/cpuinfo": "processor\t: 0\nmodel name\t: Intel(R) Xeon(R)\nflags\t\t: fpu avx2 hypervisor\n",
     "sys/class/dmi/id/sys_vendor": "Amazon EC2\n",
     "sys/class/dmi/id/product_name": "m5.xlarge\n",
 }
