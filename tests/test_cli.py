@@ -1,0 +1,52 @@
+"""The command line: what commands print, and with which exit code they end."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from accel_micro import doctor
+from accel_micro.cli import app
+from tests.doctor.machines import CLEAN, TORCH, changed
+
+run = CliRunner().invoke
+
+
+def test_help_loads_neither_torch_nor_scipy() -> None:
+    code = (
+        "import sys, accel_micro.cli\n"
+        "try: accel_micro.cli.app(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'torch', 'scipy', 'numpy', 'psutil'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "doctor" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("change", "code"), [({}, 0), ({"cpu.governor": "powersave"}, 0), ({"load.steal": 0.5}, 3)]
+)
+def test_doctor_exits_with_3_when_timings_mean_nothing(
+    monkeypatch: pytest.MonkeyPatch, change: dict[str, object], code: int
+) -> None:
+    monkeypatch.setattr(doctor, "examine", lambda interval: (changed(CLEAN, change), TORCH))
+    done = run(app, ["doctor"])
+    assert done.exit_code == code
+    assert "NVIDIA H100" in done.output
+
+
+def test_doctor_for_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "examine", lambda interval: (changed(CLEAN, {"load.steal": 0.5}), TORCH))
+    done = run(app, ["doctor", "--format", "json"])
+    assert done.exit_code == 3
+    assert [finding["name"] for finding in json.loads(done.output)["findings"]] == ["stolen CPU time"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["doctor", "--format", "xml"], ["doctor", "--interval", "-1"], ["heal"]]
+)
+def test_wrong_use_exits_with_2(arguments: list[str]) -> None:
+    assert run(app, arguments).exit_code == 2
