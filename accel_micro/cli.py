@@ -51,5 +51,5 @@ def doctor(
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code: 0 done, 2 wrong use, 3 the environment cannot do it."""
+    """Run the command line; leaves with 0 done, 2 wrong use, or 3 the environment cannot do it."""
     app()
