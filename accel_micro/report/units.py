@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeGuard
 
 from accel_micro.stats.estimate import Estimate
 
@@ -116,6 +116,6 @@ def time_text(e: Estimate) -> TimeText:
     return TimeText(text(e.seconds), f"{prefix}s", half, text(e.low), text(e.high))
 
 
-def is_finite_positive(value: float | None) -> bool:
+def is_finite_positive(value: float | None) -> TypeGuard[float]:
     """Whether a number can be shown, divided by and put on a logarithmic axis."""
     return value is not None and math.isfinite(value) and value > 0
