@@ -75,7 +75,7 @@ class Op:
         dtypes: dtypes the op exists in.
         backward: the op can be differentiated, and its backward is timed too.
         flops: forward FLOPs; None asks torch's counter.
-        backward_flops: the same for backward.
+        backward_flops: the same for backward; a number is a factor on `flops`.
         bytes: bytes a forward call reads and writes at least; may name `itemsize` too, an element's bytes.
             None counts inputs and outputs.
         saving: factor ≥ 1 by which the fastest known algorithm (Winograd) needs fewer FLOPs; None is 1.
@@ -92,7 +92,7 @@ class Op:
     dtypes: tuple[str, ...] = FLOATS
     backward: bool = True
     flops: WorkFunction | None = None
-    backward_flops: WorkFunction | None = None
+    backward_flops: WorkFunction | float | None = None
     bytes: WorkFunction | None = None
     saving: WorkFunction | None = None
     tolerance: float = 1.0
@@ -125,8 +125,9 @@ class Op:
 
     @property
     def version(self) -> str:
-        """Changes when the definition or the way of measuring does, and not when a shape is added."""
-        return hashlib.sha256(f"{PROTOCOL_VERSION}\n{self.source}".encode()).hexdigest()
+        """Changes when the definition or the way of measuring does, and not with shapes or docstrings."""
+        source = "\n".join(_sources(self.definition, docstrings=False))
+        return hashlib.sha256(f"{PROTOCOL_VERSION}\n{source}".encode()).hexdigest()
 
     def arguments(self, shape: str) -> dict[str, Any]:
         """The shape's arguments, and the definition's defaults for the others.
@@ -140,13 +141,16 @@ class Op:
 
     def stated_work(self, direction: str, dtype: str, shape: str) -> dict[str, float]:
         """Those of `flops`, `bytes` and `saving` that the op states for a case."""
-        functions = {
-            "flops": self.flops if direction == "forward" else self.backward_flops,
-            "bytes": self.bytes if direction == "forward" else None,
-            "saving": self.saving,
-        }
+        forward, factor = direction == "forward", 1.0
+        flops = self.flops if forward else self.backward_flops
+        if isinstance(flops, (int, float)):
+            flops, factor = self.flops, flops
+        functions = {"flops": flops, "bytes": self.bytes if forward else None, "saving": self.saving}
         arguments, extra = self.arguments(shape), {"itemsize": _ITEMSIZE[dtype]}
-        return {key: float(_ask(f, arguments, extra)) for key, f in functions.items() if f is not None}
+        work = {key: float(_ask(f, arguments, extra)) for key, f in functions.items() if f is not None}
+        if "flops" in work:
+            work["flops"] *= factor
+        return work
 
     def why_unsupported(self, device: str, dtype: str, shape: str) -> str | None:
         """Why the case does not exist on that kind of device or would take far too long there, else None."""
@@ -156,6 +160,8 @@ class Op:
             reason = _ask(self.unsupported, self.arguments(shape), {"device": device, "dtype": dtype})
             if reason is not None:
                 return str(reason)
+        if device == "mps" and dtype == "float64":
+            return "MPS has no float64"
         if device == "cpu":
             return _too_long_on_cpu(dtype, self.stated_work("forward", dtype, shape).get("flops", 0.0))
         return None
@@ -226,7 +232,9 @@ def _has_fast_kernels(dtype: str) -> bool:
         return False
 
 
-def _sources(function: Callable[..., Any], seen: set[str] | None = None) -> Iterator[str]:
+def _sources(
+    function: Callable[..., Any], seen: set[str] | None = None, *, docstrings: bool = True
+) -> Iterator[str]:
     """The text of a function, and of the functions of its module that it calls; decorators are left out."""
     seen = set() if seen is None else seen
     seen.add(function.__name__)
@@ -235,11 +243,16 @@ def _sources(function: Callable[..., Any], seen: set[str] | None = None) -> Iter
     except OSError:  # defined at a prompt
         yield function.__qualname__
         return
-    yield "\n".join(text.split("\n")[ast.parse(text).body[0].lineno - 1 :])
+    lines, node = text.rstrip().split("\n"), ast.parse(text).body[0]
+    if isinstance(node, ast.FunctionDef):
+        if not docstrings and ast.get_docstring(node) is not None:
+            del lines[node.body[0].lineno - 1 : node.body[0].end_lineno]
+        lines = lines[node.lineno - 1 :]
+    yield "\n".join(lines)
     for name in _names(function.__code__):
         helper = function.__globals__.get(name)
         if isinstance(helper, FunctionType) and helper.__module__ == function.__module__ and name not in seen:
-            yield from _sources(helper, seen)
+            yield from _sources(helper, seen, docstrings=docstrings)
 
 
 def _names(code: CodeType) -> Iterator[str]:

@@ -33,7 +33,7 @@ def op(
     dtypes: Sequence[str] = FLOATS,
     backward: bool = True,
     flops: WorkFunction | None = None,
-    backward_flops: WorkFunction | None = None,
+    backward_flops: WorkFunction | float | None = None,
     bytes: WorkFunction | None = None,
     saving: WorkFunction | None = None,
     tolerance: float = 1.0,

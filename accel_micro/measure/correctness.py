@@ -12,11 +12,13 @@ _WORST_ELEMENT = 40.0  # of the norm-wise tolerance, in units of the reference's
 
 
 def tensors_of(result: Any) -> list[Any]:
-    """The tensors in a result, flattened in order; None and other values are left out."""
+    """The tensors in a result, flattened in order; numbers become tensors, None and other values are left out."""
     import torch
 
     if isinstance(result, torch.Tensor):
         return [result]
+    if isinstance(result, (bool, int, float)):
+        return [torch.tensor(float(result), dtype=torch.float64)]
     if isinstance(result, dict):
         return [tensor for value in result.values() for tensor in tensors_of(value)]
     if isinstance(result, (list, tuple)):
@@ -91,6 +93,10 @@ def _finite(value: float) -> float:
 
 
 def reduction_length(flops: float, outputs: Sequence[Any]) -> float:
-    """Terms summed into one output element, from the op's FLOPs: a product and an addition each."""
-    elements = sum(tensor.numel() for tensor in outputs)
-    return max(1.0, flops / (2.0 * elements)) if elements else 1.0
+    """Most terms summed into one output element, from the op's FLOPs: a product and an addition each.
+
+    Several outputs are taken to share the FLOPs evenly, as the gradients of a product's operands do. A small one
+    among them is then a longer sum: a filter's gradient runs over all pixels.
+    """
+    sizes = [tensor.numel() for tensor in outputs if tensor.numel()]
+    return max(1.0, flops / (2.0 * len(sizes) * min(sizes))) if sizes else 1.0

@@ -1,0 +1,117 @@
+"""Scaled dot product attention: b sequences, h heads, q queries against kv keys of d numbers.
+
+`sdpa` is torch's own choice of backend, the others name theirs; where a backend does not exist the case is
+skipped with torch's reason. From one short sentence (launch-bound) to thousands of tokens (compute-bound).
+With `kv_heads` several heads share keys (grouped-query attention). `decode` is one new token against a long
+past, bound by memory.
+"""
+
+import warnings
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from accel_micro.suite import op
+
+QUICK = ["gpt2: b=1 h=12 q=256 kv=256 d=64 causal=True"]
+STANDARD = [
+    "b=1 h=4 q=64 kv=64 d=32",
+    "bert: b=8 h=12 q=128 kv=128 d=64",
+    "vit_b_16: b=8 h=12 q=197 kv=197 d=64",
+    "gpt2: b=2 h=12 q=1024 kv=1024 d=64 causal=True",
+    "llama3: b=1 h=32 q=512 kv=512 d=128 causal=True kv_heads=8",
+    "diffusion cross: b=2 h=8 q=4096 kv=77 d=40",
+]
+FULL = [
+    "llama3: b=1 h=32 q=2048 kv=2048 d=128 causal=True kv_heads=8",
+    "b=1 h=16 q=4096 kv=4096 d=64",
+    "b=1 h=4 q=8192 kv=8192 d=128 causal=True",
+]
+
+
+def _flops(b, h, q, kv, d, causal=False):
+    """Two products over the pairs of query and key that see each other; causal, about half of them.
+
+    The softmax is not counted. Backward has four such products; flash repeats a fifth, which is no useful work.
+    """
+    pairs = q * (q + 1) // 2 if causal else q * kv
+    return 4 * b * h * pairs * d
+
+
+# Twice the tolerance: the probabilities between the products are rounded too.
+WORK = {"flops": _flops, "backward_flops": 2, "tolerance": 2.0}
+SHAPES = {"quick": QUICK, "standard": STANDARD, "full": FULL}
+
+
+def _sdpa(t, backend, b, h, q, kv, d, causal, kv_heads):
+    query, key, value = t(b, h, q, d), t(b, kv_heads or h, kv, d), t(b, kv_heads or h, kv, d)
+    options = {"is_causal": causal, "enable_gqa": kv_heads is not None}
+    backend = SDPBackend.MATH if t.reference else backend
+    if backend is not None:
+        _require(backend, query, key, value, options)
+        t.within(sdpa_kernel, backend)
+    return lambda: F.scaled_dot_product_attention(query, key, value, **options)
+
+
+def _require(backend, query, key, value, options):
+    """Raise NotImplementedError unless torch takes that backend: some devices take another without a word."""
+    if backend == SDPBackend.MATH:
+        return
+    with sdpa_kernel(backend), warnings.catch_warnings(record=True) as reasons:
+        warnings.simplefilter("always")
+        try:
+            chosen = SDPBackend(torch._fused_sdp_choice(query, key, value, **options))
+        except RuntimeError as error:
+            detail = str(reasons[-1].message if reasons else error).split(". ")[0]
+            raise NotImplementedError(f"no {backend.name} here: {detail}") from None
+    if chosen != backend:
+        raise NotImplementedError(f"no {backend.name} here: torch takes {chosen.name} instead")
+
+
+@op(
+    quick=["b=1 h=4 q=64 kv=64 d=32", "gpt2: b=1 h=12 q=512 kv=512 d=64 causal=True"],
+    standard=STANDARD[1:],
+    full=FULL,
+    **WORK,
+)
+def sdpa(t, b, h, q, kv, d, causal=False, kv_heads=None):
+    """The backend that torch chooses."""
+    return _sdpa(t, None, b, h, q, kv, d, causal, kv_heads)
+
+
+@op(**SHAPES, **WORK)
+def sdpa_math(t, b, h, q, kv, d, causal=False, kv_heads=None):
+    """Product, softmax, product: the scores are written to memory."""
+    return _sdpa(t, SDPBackend.MATH, b, h, q, kv, d, causal, kv_heads)
+
+
+@op(**SHAPES, **WORK)
+def sdpa_flash(t, b, h, q, kv, d, causal=False, kv_heads=None):
+    """Blocks of keys at a time, the scores never in memory (Dao et al., 2022)."""
+    return _sdpa(t, SDPBackend.FLASH_ATTENTION, b, h, q, kv, d, causal, kv_heads)
+
+
+@op(**SHAPES, **WORK)
+def sdpa_efficient(t, b, h, q, kv, d, causal=False, kv_heads=None):
+    """The memory-efficient kernels of xFormers."""
+    return _sdpa(t, SDPBackend.EFFICIENT_ATTENTION, b, h, q, kv, d, causal, kv_heads)
+
+
+@op(**SHAPES, **WORK)
+def sdpa_cudnn(t, b, h, q, kv, d, causal=False, kv_heads=None):
+    """The kernels of cuDNN."""
+    return _sdpa(t, SDPBackend.CUDNN_ATTENTION, b, h, q, kv, d, causal, kv_heads)
+
+
+@op(
+    quick=["gpt2: b=1 h=12 kv=1024 d=64"],
+    standard=["llama3: b=1 h=32 kv=4096 d=128 kv_heads=8", "llama3: b=8 h=32 kv=2048 d=128 kv_heads=8"],
+    full=["llama3: b=1 h=32 kv=65536 d=128 kv_heads=8", "llama3: b=8 h=32 kv=8192 d=128 kv_heads=8"],
+    flops=lambda b, h, kv, d: _flops(b, h, 1, kv, d),
+    tolerance=2.0,
+    backward=False,
+)
+def decode(t, b, h, kv, d, kv_heads=None):
+    """One query, as when a language model writes its next token."""
+    return _sdpa(t, None, b, h, 1, kv, d, False, kv_heads)
