@@ -1,10 +1,11 @@
 """Benchmarks of accel_micro itself: is what it reads true, and what does reading cost? Run by hand, printed as ratios.
 
-    python -m benchmarks.harness clocks --device cuda   # our device clock against CUPTI, and times without a sync
-    python -m benchmarks.harness gate                   # medians of twenty processes, raw and gated
+python -m benchmarks.harness clocks --device cuda   # our device clock against CUPTI, and times without a sync
+python -m benchmarks.harness gate                   # medians of twenty processes, raw and gated
 """
 
 import argparse
+import contextlib
 import importlib
 import json
 import pkgutil
@@ -20,7 +21,7 @@ from typing import Any
 
 import benchmarks
 from accel_micro import profiles
-from accel_micro.suite import OpBenchmark, parse_shape
+from accel_micro.suite import OpBenchmark
 
 TEN_MICROSECONDS = 10e-6
 
@@ -35,7 +36,9 @@ def op_benchmarks() -> Iterator[type[OpBenchmark]]:
                 yield value
 
 
-def cases(device: str, profile: profiles.Profile, pattern: str) -> Iterator[tuple[type[OpBenchmark], str, str, str]]:
+def cases(
+    device: str, profile: profiles.Profile, pattern: str
+) -> Iterator[tuple[type[OpBenchmark], str, str, str]]:
     """Class, direction, dtype and shape of the cases of a profile whose name matches."""
     dtypes = profile.cpu_dtypes if device == "cpu" else profile.accelerator_dtypes
     for cls in op_benchmarks():
@@ -46,7 +49,9 @@ def cases(device: str, profile: profiles.Profile, pattern: str) -> Iterator[tupl
                 yield cls, direction, dtype, shape
 
 
-def read_clocks(cls: type[OpBenchmark], direction: str, device_name: str, dtype: str, shape: str) -> dict[str, Any]:
+def read_clocks(
+    cls: type[OpBenchmark], direction: str, device_name: str, dtype: str, shape: str
+) -> dict[str, Any]:
     """Dispatch, device, throughput, CUPTI's kernel time and the time without a sync, all of one call in one process."""
     import torch
 
@@ -60,15 +65,16 @@ def read_clocks(cls: type[OpBenchmark], direction: str, device_name: str, dtype:
     from accel_micro.measure.sampling import Sampler, opened
 
     cls().setup(device_name, dtype, shape)
-    arguments = parse_shape(shape)
+    arguments = cls.op.arguments(shape)
     backward = direction == "backward"
-    with opened(device_name) as device, torch.set_grad_enabled(backward):
-        with torch.enable_grad():
-            inputs = Inputs(torch.device(device_name), getattr(torch, dtype), differentiate=backward)
-            prepared = case_module._Prepared.of(lambda t: cls.op.definition(t, **arguments), inputs, backward)
+    with contextlib.ExitStack() as stack:
+        device = stack.enter_context(opened(device_name))
+        inputs = Inputs(torch.device(device_name), getattr(torch, dtype), differentiate=backward)
+        prepared = case_module._Prepared.of(lambda t: cls.op.build(t, arguments, stack), inputs, backward)
+        stack.enter_context(torch.set_grad_enabled(backward))
         sampler = Sampler(device, prepared.call, 0.3)
         outputs = tensors_of(prepared.result(sampler.first_call()))
-        stated = cls()._stated_work(direction, arguments)
+        stated = cls.op.stated_work(direction, dtype, shape)
         flops, moved = case_module._count(prepared, stated, inputs, outputs)
         del outputs
         work = Work(flops, moved, flops / stated.get("saving", 1.0))
@@ -102,7 +108,9 @@ def read_clocks(cls: type[OpBenchmark], direction: str, device_name: str, dtype:
 def clocks(options: argparse.Namespace) -> None:
     """Every case of a profile: is the device clock that of CUPTI, and throughput the larger of dispatch and device?"""
     rows: list[dict[str, Any]] = []
-    print("microseconds: dispatch, device, throughput, CUPTI; device÷CUPTI; throughput÷larger; without a sync")
+    print(
+        "microseconds: dispatch, device, throughput, CUPTI; device÷CUPTI; throughput÷larger; without a sync"
+    )
     for cls, direction, dtype, shape in cases(options.device, profiles.get(options.profile), options.bench):
         name = f"{cls.op.name} {direction} {dtype} {shape}"
         try:
@@ -127,9 +135,13 @@ def clocks(options: argparse.Namespace) -> None:
     agreeing = [r for r in both if abs(r["throughput"] / max(r["device"], r["dispatch"]) - 1) <= 0.15]
     fooled = [r for r in rows if r["unsynchronised"] < 0.9 * r["throughput"]]
     caught = [r for r in fooled if r["unsynchronised_rejected"]]
-    print(f"device clock within 3 % of CUPTI: {len(within)} of {len(long)} cases with kernels of 10 µs or more")
+    print(
+        f"device clock within 3 % of CUPTI: {len(within)} of {len(long)} cases with kernels of 10 µs or more"
+    )
     print(f"throughput within 15 % of the larger of dispatch and device: {len(agreeing)} of {len(both)}")
-    print(f"unsynchronised times below the truth: {len(fooled)}, of them physically impossible and rejected: {len(caught)}")
+    print(
+        f"unsynchronised times below the truth: {len(fooled)}, of them physically impossible and rejected: {len(caught)}"
+    )
     print(f"synchronised times rejected by mistake: {sum(1 for r in rows if r['rejected'])} of {len(rows)}")
     if options.output:
         Path(options.output).write_text(json.dumps(rows, indent=1), encoding="utf-8")

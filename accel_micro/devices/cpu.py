@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 from accel_micro import host
 from accel_micro.devices.base import Call, Device, quiet_stderr
@@ -30,7 +31,7 @@ class Cpu(Device):
         yield
 
     def peak_memory_bytes(self, call: Call) -> int | None:
-        from torch.autograd import DeviceType
+        from torch.autograd import DeviceType  # type: ignore[attr-defined]
         from torch.profiler import ProfilerActivity, profile
 
         call()
@@ -69,10 +70,11 @@ class Cpu(Device):
     def precision(self) -> dict[str, str | int | bool]:
         import torch
 
+        mkldnn: Any = torch.backends.mkldnn
         return {
             "threads": torch.get_num_threads(),
             "float32_matmul_precision": torch.get_float32_matmul_precision(),
-            "mkldnn": torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled,
+            "mkldnn": bool(mkldnn.is_available() and mkldnn.enabled),
             "deterministic": torch.are_deterministic_algorithms_enabled(),
             "capability": torch.backends.cpu.get_cpu_capability(),
         }

@@ -33,12 +33,16 @@ class Cuda(Device):
     def unavailable(self) -> str | None:
         import torch
 
-        if not torch.backends.cuda.is_built():
+        if not torch.backends.cuda.is_built():  # type: ignore[no-untyped-call]
             return f"this torch build ({torch.__version__}) was made without CUDA or ROCm"
         if not torch.cuda.is_available():
             return "torch finds no GPU: no driver, a driver too old for this build, or no permission"
         count = torch.cuda.device_count()
-        return None if self.index < count else f"{self.name} does not exist: this machine shows torch {count} GPUs"
+        return (
+            None
+            if self.index < count
+            else f"{self.name} does not exist: this machine shows torch {count} GPUs"
+        )
 
     def synchronize(self) -> None:
         import torch
@@ -55,7 +59,8 @@ class Cuda(Device):
         with torch.cuda.device(self.index):
             # Inputs that a caller made on another stream must be there before the side stream reads them.
             torch.cuda.synchronize()
-            with torch.cuda.stream(torch.cuda.Stream()):
+            stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+            with torch.cuda.stream(stream):
                 try:
                     yield
                 finally:
@@ -67,9 +72,10 @@ class Cuda(Device):
 
         if torch.version.hip:
             return None
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        cuda: Any = torch.cuda
+        start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
         start.record()
-        torch.cuda._sleep(PROBE_CYCLES)
+        cuda._sleep(PROBE_CYCLES)
         end.record()
         end.synchronize()
         return float(PROBE_CYCLES / (start.elapsed_time(end) * 1e-3))
@@ -132,6 +138,10 @@ class Cuda(Device):
             "cudnn_benchmark": torch.backends.cudnn.benchmark,
             "cudnn_deterministic": torch.backends.cudnn.deterministic,
             "deterministic": torch.are_deterministic_algorithms_enabled(),
-            "float16_reduced_reduction": bool(torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction),
-            "bfloat16_reduced_reduction": bool(torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction),
+            "float16_reduced_reduction": bool(
+                torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction
+            ),
+            "bfloat16_reduced_reduction": bool(
+                torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction
+            ),
         }

@@ -6,6 +6,7 @@ reports show and the rejection of times that cannot be true.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from accel_micro.devices import full_speed, store
@@ -44,7 +45,8 @@ def flops_per_second(device: Device, arithmetic: str) -> float | None:
         raise ValueError(f"unknown arithmetic {arithmetic!r}; known: {', '.join(ARITHMETICS)}")
     if arithmetic == "tf32" and device.kind != "cuda":
         arithmetic = "float32"
-    return _remembered(device, f"flops {arithmetic}", lambda: _measure_flops(device, arithmetic))
+    rate = _remembered(device, f"flops {arithmetic}", lambda: _measure_flops(device, arithmetic))
+    return None if rate is None else float(rate)
 
 
 def bytes_per_second(device: Device, working_set_bytes: float) -> float | None:
@@ -137,12 +139,12 @@ def _multiplications(device: Device, dtype: Any) -> Iterator[tuple[float, Call]]
 
     for side in _CPU_SIDES if device.kind == "cpu" else _ACCELERATOR_SIDES:
         a, b = (torch.randn(side, side, device=device.name).to(dtype) for _ in range(2))
-        yield 2.0 * side**3, lambda a=a, b=b: torch.mm(a, b)
-        yield 2.0 * side**3, lambda a=a, b=b: torch.mm(a, b.t())
+        yield 2.0 * side**3, partial(torch.mm, a, b)
+        yield 2.0 * side**3, partial(torch.mm, a, b.t())
     if device.kind == "cpu":
         x = torch.randn(8, 256, 28, 28, device=device.name).to(dtype)
         w = torch.randn(256, 256, 1, 1, device=device.name).to(dtype)
-        yield 2.0 * 8 * 28 * 28 * 256 * 256, lambda: torch.conv2d(x, w)
+        yield 2.0 * 8 * 28 * 28 * 256 * 256, partial(torch.conv2d, x, w)
 
 
 def _measure_bytes(device: Device) -> dict[str, float]:
@@ -158,10 +160,10 @@ def _measure_bytes(device: Device) -> dict[str, float]:
         x, y = (torch.randn(elements, device=device.name) for _ in range(2))
         z = torch.randn(2 * elements, device=device.name)
         kernels: tuple[tuple[float, Call], ...] = (
-            (8.0 * elements, lambda x=x, y=y: x.copy_(y)),
-            (12.0 * elements, lambda x=x, y=y: x.add_(y)),
-            (8.0 * elements, lambda z=z: z.sum()),
-            (8.0 * elements, lambda z=z: z.fill_(1.5)),
+            (8.0 * elements, partial(x.copy_, y)),
+            (12.0 * elements, partial(x.add_, y)),
+            (8.0 * elements, z.sum),
+            (8.0 * elements, partial(z.fill_, 1.5)),
         )
         rates = [_best_rate(device, call, amount) for amount, call in kernels]
         ladder[str(size)] = max(rate for rate in rates if rate is not None)

@@ -38,7 +38,9 @@ def get(name: str) -> Device:
     if kind in NOT_TIMED:
         raise UnknownDevice(f"device {kind!r} is not timed: {NOT_TIMED[kind]}.")
     if kind not in DEVICE_KINDS or (colon and not index.isdecimal()):
-        raise UnknownDevice(f"unknown device {name!r}; known: {', '.join(DEVICE_KINDS)} (cuda:1 is the second GPU).")
+        raise UnknownDevice(
+            f"unknown device {name!r}; known: {', '.join(DEVICE_KINDS)} (cuda:1 is the second GPU)."
+        )
     if kind == "cpu":
         from accel_micro.devices.cpu import Cpu
 

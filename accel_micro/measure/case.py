@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from accel_micro.devices import DeviceUnavailable, UnknownDevice, peaks
-from accel_micro.devices.base import Call, Device, QueueTooShort
+from accel_micro.devices.base import Call, Device
 from accel_micro.measure import correctness, plausibility
 from accel_micro.measure.flags import Flag
 from accel_micro.measure.inputs import Inputs, Timed
@@ -17,9 +17,6 @@ Build = Callable[[Inputs], Any]
 
 _CPU_REFERENCE_FLOPS = 4e10
 """Above this the float64 reference takes a CPU too long, and an accelerator computes it itself, flagged."""
-
-_CLOCK_ORDER = ("dispatch", "device", "throughput", "latency")
-"""Dispatch and device first: they tell the gate whether throughput is made of host or of device speed."""
 
 _AGREEMENT = 0.15
 
@@ -101,15 +98,16 @@ def _measure(
         returned = sampler.first_call()
         result = prepared.result(returned)
         outputs = correctness.tensors_of(result)
-        flops, counted_bytes = _count(prepared, stated, inputs, outputs)
-        check = _check(case, build, device, result, flops, tolerance)
+        flops, counted_bytes, convolves = _count(prepared, stated, inputs, outputs)
+        tf32 = _uses_tf32(case, device, convolves)
+        check = _check(case, build, device, result, flops, tolerance, tf32)
         # The bytes of inputs and outputs are the working set; keep numbers, not tensors, while timing.
         del returned, result, outputs
         problem = correctness.is_wrong(check)
         if problem is not None:
             raise _Fail("wrong result", problem)
         work = Work(flops=flops, bytes=counted_bytes, fewest_flops=flops / stated.get("saving", 1.0))
-        peak = _peak(case, device, work)
+        peak = _peak(case, device, work, tf32)
         processes = _read_clocks(device, sampler, clocks, samples)
         if check.reference != "cpu":
             processes = _flagged(processes, Flag("reference on device"))
@@ -142,14 +140,17 @@ class _Prepared:
         if not backward:
             if isinstance(built, Timed):
                 # A copy, since later calls may change what it reads.
-                return cls(call, lambda _: [t.detach().clone() for t in correctness.tensors_of(built.result())])
+                return cls(
+                    call, lambda _: [t.detach().clone() for t in correctness.tensors_of(built.result())]
+                )
             return cls(call, lambda returned: returned)
         outputs = [tensor for tensor in correctness.tensors_of(call()) if tensor.requires_grad]
         if not outputs or not inputs.leaves:
             raise RuntimeError("this op has no backward: its output or its inputs require no gradient")
         generator = torch.Generator().manual_seed(7)
         upstream = [
-            torch.randn(out.shape, generator=generator).to(inputs.dtype).to(out.device, out.dtype) for out in outputs
+            torch.randn(out.shape, generator=generator).to(inputs.dtype).to(out.device, out.dtype)
+            for out in outputs
         ]
         leaves = list(inputs.leaves)
         return cls(
@@ -169,54 +170,60 @@ def _no_grad_unless(backward: bool) -> Any:
 
 def _count(
     prepared: _Prepared, stated: Mapping[str, float], inputs: Inputs, outputs: Sequence[Any]
-) -> tuple[float, float]:
-    """FLOPs by torch's counter and bytes of inputs and outputs, each once, unless the op states them."""
-    flops = stated.get("flops")
-    if flops is None:
-        flops = _counted_flops(prepared.call)
+) -> tuple[float, float, bool]:
+    """FLOPs by torch's counter and bytes of inputs and outputs, each once, unless stated; whether it convolves."""
+    counted, convolves = _counted_flops(prepared.call)
     moved = stated.get("bytes")
     if moved is None:
         unique = {tensor.data_ptr(): tensor for tensor in [*inputs.made, *outputs]}
         moved = float(sum(tensor.numel() * tensor.element_size() for tensor in unique.values()))
-    return flops, moved
+    return stated.get("flops", counted), moved, convolves
 
 
-def _counted_flops(call: Call) -> float:
+def _counted_flops(call: Call) -> tuple[float, bool]:
     from torch.utils.flop_counter import FlopCounterMode
 
     try:
         with FlopCounterMode(display=False) as counter:
             call()
-        return float(counter.get_total_flops())
+        names = [str(op) for ops in counter.get_flop_counts().values() for op in ops]
+        return float(counter.get_total_flops()), any("conv" in name for name in names)
     except Exception:  # a counter that fails on some op must not cost its timing
-        return 0.0
+        return 0.0, False
 
 
-def _check(case: Case, build: Build, device: Device, result: Any, flops: float, factor: float) -> Check:
+def _uses_tf32(case: Case, device: Device, convolves: bool) -> bool:
+    """Float32 products may be computed in TF32: convolutions by one switch, matrix products by another."""
+    modes = device.precision()
+    return case.dtype == "float32" and bool(modes.get("cudnn_tf32" if convolves else "matmul_tf32"))
+
+
+def _check(
+    case: Case, build: Build, device: Device, result: Any, flops: float, factor: float, tf32: bool
+) -> Check:
     import torch
 
     on_cpu = device.kind == "cpu" or flops <= _CPU_REFERENCE_FLOPS
     where = torch.device("cpu" if on_cpu else device.name)
     backward = case.direction == "backward"
     dtype: torch.dtype = getattr(torch, case.dtype)
-    inputs = Inputs(torch.device(device.name), dtype, differentiate=backward, reference=True, reference_device=where)
+    inputs = Inputs(
+        torch.device(device.name), dtype, differentiate=backward, reference=True, reference_device=where
+    )
     prepared = _Prepared.of(build, inputs, backward)
     reference = prepared.result(prepared.call())
-    precision = device.precision()
-    tf32 = bool(precision.get("matmul_tf32") or precision.get("cudnn_tf32"))
     length = correctness.reduction_length(flops, correctness.tensors_of(result))
     allowed = correctness.tolerance(dtype, length, factor, tf32)
     return correctness.compare(result, reference, allowed, str(where))
 
 
-def _peak(case: Case, device: Device, work: Work) -> Peak:
+def _peak(case: Case, device: Device, work: Work, tf32: bool) -> Peak:
     """The peaks that this case's rates are held against."""
-    precision = device.precision()
-    kinds = {case.dtype}
-    if case.dtype == "float32" and (precision.get("matmul_tf32") or precision.get("cudnn_tf32")):
-        kinds.add("tf32")
+    kinds = {"tf32" if tf32 else case.dtype}
     if case.dtype in {"bfloat16", "float16"} and device.kind == "cpu":
-        kinds.add("float32")  # where the narrow type has no kernel of its own, it is widened and multiplied so
+        kinds.add(
+            "float32"
+        )  # where the narrow type has no kernel of its own, it is widened and multiplied so
     rates = [peaks.flops_per_second(device, kind) for kind in kinds] if work.flops else []
     return Peak(
         flops_per_second=max((rate for rate in rates if rate is not None), default=None),
@@ -225,24 +232,23 @@ def _peak(case: Case, device: Device, work: Work) -> Peak:
 
 
 def _read_clocks(device: Device, sampler: Sampler, clocks: Sequence[str], samples: int) -> dict[str, Process]:
-    wanted = [clock for clock in _CLOCK_ORDER if clock in clocks and clock in device.clocks]
+    wanted = [clock for clock in clocks if clock in device.clocks]
     if not wanted:
         raise _Skip(f"{device.name} has no {' or '.join(clocks)} clock")
-    processes: dict[str, Process] = {}
-    for clock in wanted:
-        try:
-            processes[clock] = sampler.read(clock, samples)
-        except QueueTooShort as reason:
-            if len(wanted) == 1:
-                raise _Skip(f"the {clock} clock cannot be read: {reason}") from None
-            continue
-        if "dispatch" in processes and "device" in processes:
-            sampler.note_bound(processes["dispatch"].median_seconds, processes["device"].median_seconds)
+    processes, unreadable = sampler.read_together(wanted, samples)
+    if not processes:
+        raise _Skip(
+            "; ".join(f"the {clock} clock cannot be read: {reason}" for clock, reason in unreadable.items())
+        )
     if {"throughput", "dispatch", "device"} <= processes.keys():
-        throughput, dispatch, busy = (processes[c].median_seconds for c in ("throughput", "dispatch", "device"))
+        throughput, dispatch, busy = (
+            processes[c].median_seconds for c in ("throughput", "dispatch", "device")
+        )
         apart = throughput / max(dispatch, busy) - 1
         if abs(apart) > _AGREEMENT:
-            processes = _flagged(processes, Flag("clocks disagree", f"throughput {100 * apart:+.0f} %"), "throughput")
+            processes = _flagged(
+                processes, Flag("clocks disagree", f"throughput {100 * apart:+.0f} %"), "throughput"
+            )
     return processes
 
 

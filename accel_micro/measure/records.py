@@ -163,7 +163,9 @@ def read(path: Path, problems: list[str] | None = None) -> Iterator[Record]:
                 yield Record.from_json(json.loads(line))
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 if problems is not None:
-                    problems.append(f"{path}:{number}: not a record, skipped ({type(error).__name__}: {error})")
+                    problems.append(
+                        f"{path}:{number}: not a record, skipped ({type(error).__name__}: {error})"
+                    )
 
 
 def read_all(results: Path, problems: list[str] | None = None) -> Iterator[Record]:

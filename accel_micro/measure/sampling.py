@@ -2,18 +2,19 @@
 
 import gc
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from statistics import median
 from typing import Any, Final
 
 from accel_micro import devices
 from accel_micro.devices import full_speed
-from accel_micro.devices.base import Call, Device, DeviceUnavailable, Queue
+from accel_micro.devices.base import Call, Device, DeviceUnavailable, Queue, QueueTooShort
 from accel_micro.measure.flags import Flag
-from accel_micro.measure.gate import Block, choose
+from accel_micro.measure.gate import choose
 from accel_micro.measure.plausibility import not_growing
 from accel_micro.measure.process import CLOCKS, SAMPLES, Process
+from accel_micro.measure.turns import Reader, take_turns
 
 BLOCK_SECONDS: Final = 10e-3
 """Least length of a block: a thousand times what the timer and a synchronisation cost."""
@@ -94,9 +95,7 @@ class Sampler:
         self._flags: list[Flag] = []
         self._host_key = full_speed.host_key()
         self._host_reference = 0.0
-        self._host_rates: list[float] = []
         self._queue: Queue | None = None
-        self._launch_bound: bool | None = None
 
     def first_call(self) -> Any:
         """Make the first call, timed with the initialisation it causes, and return its result."""
@@ -110,21 +109,38 @@ class Sampler:
         return result
 
     def read(self, clock: str, samples: int = SAMPLES) -> Process:
-        """One process of samples by one clock.
+        """One process of samples by one clock. Raises what `read_together` raises, and QueueTooShort."""
+        processes, unreadable = self.read_together((clock,), samples)
+        if clock in unreadable:
+            raise QueueTooShort(unreadable[clock])
+        return processes[clock]
+
+    def read_together(
+        self, clocks: Sequence[str], samples: int = SAMPLES
+    ) -> tuple[dict[str, Process], dict[str, str]]:
+        """A process of samples for each clock, and for clocks that this call does not allow the reason.
+
+        The clocks take turns, block by block, so that all see the same machine and can be held against each other.
 
         Raises:
             ValueError: no such clock, or the device does not offer it.
-            QueueTooShort: the dispatch or device clock cannot be read for this call.
             Implausible: time does not grow with the number of calls.
         """
-        if clock not in CLOCKS:
-            raise ValueError(f"unknown clock {clock!r}; known: {', '.join(CLOCKS)}")
-        if clock not in self.device.clocks:
-            raise ValueError(f"{self.device.name} has no {clock} clock; it has {', '.join(self.device.clocks)}")
+        for clock in clocks:
+            if clock not in CLOCKS:
+                raise ValueError(f"unknown clock {clock!r}; known: {', '.join(CLOCKS)}")
+            if clock not in self.device.clocks:
+                offered = ", ".join(self.device.clocks)
+                raise ValueError(f"{self.device.name} has no {clock} clock; it has {offered}")
         if not self._warm:
             self.warm_up()
-        with _collector_paused():
-            return self._take(clock, samples)
+        with collector_paused():
+            readers, unreadable = self._readers(clocks)
+            take_turns(readers, samples, self.budget_seconds, self.device.now)
+        full_speed.contribute(
+            self._host_key, [r for reader in readers if not reader.by_device for r in reader.rates]
+        )
+        return {reader.clock: self._process(reader, samples) for reader in readers}, unreadable
 
     # Warm-up
 
@@ -144,7 +160,9 @@ class Sampler:
             while len(readings) < _WARMUP_SAMPLES:
                 seconds = self._seconds_of(calls)
                 while seconds < 0.1 * BLOCK_SECONDS and device.now() - start < most:
-                    calls = max(calls + 1, min(10 * calls, round(calls * 0.15 * BLOCK_SECONDS / max(seconds, 1e-9))))
+                    calls = max(
+                        calls + 1, min(10 * calls, round(calls * 0.15 * BLOCK_SECONDS / max(seconds, 1e-9)))
+                    )
                     seconds = self._seconds_of(calls)
                 readings.append(seconds / calls)
                 if device.now() - start > most and len(readings) >= 2:
@@ -157,7 +175,9 @@ class Sampler:
                 break
             if elapsed >= most:
                 if math.isfinite(drift) and drift > _DRIFTING:
-                    self._flags.append(Flag("warm-up capped", f"still {100 * drift:.0f} % apart after {elapsed:.1f} s"))
+                    self._flags.append(
+                        Flag("warm-up capped", f"still {100 * drift:.0f} % apart after {elapsed:.1f} s")
+                    )
                 break
             previous = current
         self._seconds_per_call = min(readings)
@@ -179,58 +199,63 @@ class Sampler:
         device.synchronize()
         return device.now() - start
 
-    # Blocks
+    # Readers
 
-    def _take(self, clock: str, samples: int) -> Process:
+    def _readers(self, clocks: Sequence[str]) -> tuple[list[Reader], dict[str, str]]:
+        """A reader for each clock; dispatch and device first, since they tell what throughput is made of."""
+        readers: list[Reader] = []
+        unreadable: dict[str, str] = {}
+        tried: dict[str, float] = {}
+        for clock in sorted(clocks, key=("dispatch", "device", "throughput", "latency").index):
+            try:
+                reader = self._reader(clock, by_device=self._device_bound(clock, tried))
+                if self.device.asynchronous:
+                    tried[clock] = reader.block()
+            except QueueTooShort as reason:
+                unreadable[clock] = str(reason)
+            else:
+                readers.append(reader)
+        return readers, unreadable
+
+    def _device_bound(self, clock: str, tried: Mapping[str, float]) -> bool:
+        """Device work is gated by the clock of the device, host work by the speed of the host."""
+        if clock == "device":
+            return True
+        if clock != "throughput" or not {"dispatch", "device"} <= tried.keys():
+            return False
+        return tried["device"] >= tried["dispatch"]
+
+    def _reader(self, clock: str, by_device: bool) -> Reader:
+        device = self.device
         calls, block, notes = self._block_of(clock)
-        gate_by_device = self._gates_by_device(clock)
-        blocks, rates, reference = self._gated_blocks(block, samples, gate_by_device)
-        flags = [*self._flags, *notes]
-        chosen = choose(blocks, samples, correct=not gate_by_device)
-        if 2 * chosen.corrected > samples:  # else the median is that of blocks at full speed
-            slowest = min(b.speed for b in chosen.blocks)
-            flags.append(
-                Flag("speed-corrected", f"{chosen.corrected} of {samples} samples, down to {100 * slowest:.0f} % speed")
-            )
-        flags += self._spread_flags(chosen.samples, calls)
-        probe = {"reference": reference, "median": median(rates)}
-        if gate_by_device:
-            flags += self._clock_flags(reference)
-        return Process(
-            device=self.device.name,
-            clock=clock,
-            samples=chosen.samples,
-            raw_samples=tuple(b.seconds for b in chosen.blocks),
-            speeds=tuple(b.speed for b in chosen.blocks),
-            calls_per_block=calls,
-            flags=tuple(flags),
-            first_call_seconds=self.first_call_seconds,
-            warmup_seconds=self.warmup_seconds,
-            blocks_taken=len(blocks),
-            sensitivity=chosen.sensitivity,
-            probe=probe,
-        )
+        if by_device:
+            # The clock of a device follows its load, so its reference is the fast percentile of this very process.
+            return Reader(clock, calls, block, self._probe_device, None, True, notes)
+        return Reader(clock, calls, block, device.probe_host_speed, self._host_reference, False, notes)
 
-    def _block_of(self, clock: str) -> tuple[int, Callable[[], float], list[Flag]]:
+    def _probe_device(self) -> float:
+        return self.device.probe_device_speed() or self.device.probe_host_speed()
+
+    def _block_of(self, clock: str) -> tuple[int, Callable[[], float], tuple[Flag, ...]]:
         """Calls per block, a function that times one block (seconds per call), and flags of the method."""
         if clock == "latency":
             calls = self._calls_for_block()
-            return calls, lambda: self._latency(calls), []
+            return calls, lambda: self._latency(calls), ()
         if clock == "throughput":
             calls = self._calls_for_block()
-            if not self.device.asynchronous or self._seconds_per_call >= _SLOPE_PAYS_BELOW_SECONDS:
-                self._require_growth(calls)
-                return calls, lambda: self._seconds_of(calls) / calls, []
             self._require_growth(calls)
-            return calls, lambda: self._slope(calls), []
+            if not self.device.asynchronous or self._seconds_per_call >= _SLOPE_PAYS_BELOW_SECONDS:
+                return calls, lambda: self._seconds_of(calls) / calls, ()
+            calls = max(1, calls // 2)  # n and 3n together make the block
+            return calls, lambda: self._slope(calls), ()
         if self._queue is None:
             self._queue = self.device.queue(self.call)
         queue = self._queue
         if clock == "dispatch":
             calls = queue.dispatch_calls()
-            return calls, lambda: queue.dispatch(calls), []
+            return calls, lambda: queue.dispatch(calls), ()
         calls = queue.device_calls(BLOCK_SECONDS)
-        return calls, lambda: queue.device(calls), [Flag(*flag) for flag in queue.device_flags]
+        return calls, lambda: queue.device(calls), tuple(Flag(*flag) for flag in queue.device_flags)
 
     def _calls_for_block(self) -> int:
         device = self.device
@@ -268,42 +293,33 @@ class Sampler:
                 return
         raise Implausible(problem)
 
-    # The gate
+    # From blocks to a process
 
-    def _gates_by_device(self, clock: str) -> bool:
-        """Device work is gated by the device's clock, host work by the host's speed."""
-        if clock == "device":
-            return True
-        return clock == "throughput" and self._launch_bound is False and self.device.probe_device_speed() is not None
-
-    def _gated_blocks(
-        self, block: Callable[[], float], samples: int, by_device: bool
-    ) -> tuple[list[Block], list[float], float]:
-        """Blocks until enough ran at full speed or the budget ended; all probe rates; the reference rate."""
-        device = self.device
-
-        def probe() -> float:
-            return (device.probe_device_speed() if by_device else None) or device.probe_host_speed()
-
-        timed: list[float] = []
-        rates = [probe()]
-        end = device.now() + self.budget_seconds
-        while True:
-            timed.append(block())
-            rates.append(probe())
-            # A device's clock follows its load, so its reference is this very process's own fast percentile.
-            reference = _fast(rates) if by_device else self._host_reference
-            if len(timed) >= samples:
-                blocks = [
-                    Block(seconds, before / reference, after / reference)
-                    for seconds, before, after in zip(timed, rates, rates[1:], strict=False)
-                ]
-                if device.now() >= end or sum(b.at_full_speed for b in blocks) >= samples:
-                    break
-        if not by_device:
-            self._host_rates += rates
-            full_speed.contribute(self._host_key, rates)
-        return blocks, rates, reference
+    def _process(self, reader: Reader, samples: int) -> Process:
+        blocks = reader.blocks()
+        chosen = choose(blocks, samples, correct=not reader.by_device)
+        flags = [*self._flags, *reader.flags]
+        if 2 * chosen.corrected > samples:  # else the median is that of blocks at full speed
+            slowest = min(block.speed for block in chosen.blocks)
+            detail = f"{chosen.corrected} of {samples} samples, down to {100 * slowest:.0f} % speed"
+            flags.append(Flag("speed-corrected", detail))
+        flags += self._spread_flags(chosen.samples, reader.calls)
+        if reader.by_device:
+            flags += self._clock_flags(reader.reference)
+        return Process(
+            device=self.device.name,
+            clock=reader.clock,
+            samples=chosen.samples,
+            raw_samples=tuple(block.seconds for block in chosen.blocks),
+            speeds=tuple(block.speed for block in chosen.blocks),
+            calls_per_block=reader.calls,
+            flags=tuple(flags),
+            first_call_seconds=self.first_call_seconds,
+            warmup_seconds=self.warmup_seconds,
+            blocks_taken=len(blocks),
+            sensitivity=chosen.sensitivity,
+            probe={"reference": reader.reference, "median": median(reader.rates)},
+        )
 
     def _spread_flags(self, samples: tuple[float, ...], calls: int) -> Iterator[Flag]:
         centre = median(samples)
@@ -323,18 +339,10 @@ class Sampler:
         if usual and reference < _LOW_CLOCK * usual:
             yield Flag("low clock", f"{reference / 1e6:.0f} of {usual / 1e6:.0f} MHz")
 
-    def note_bound(self, dispatch_seconds: float, device_seconds: float) -> None:
-        """Tell the gate what throughput is made of: the host's or the device's speed."""
-        self._launch_bound = dispatch_seconds > device_seconds
-
-
-def _fast(rates: list[float]) -> float:
-    ordered = sorted(rates)
-    return ordered[math.ceil(0.9 * (len(ordered) - 1))]
-
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
+    """Keep the garbage collector from running inside a block."""
     enabled = gc.isenabled()
     gc.collect()
     gc.disable()

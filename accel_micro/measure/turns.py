@@ -1,0 +1,79 @@
+"""Clocks take turns: one block each, bracketed by probes of the speed that the clock depends on."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from accel_micro.measure.flags import Flag
+from accel_micro.measure.gate import Block
+
+
+@dataclass
+class Reader:
+    """One clock of one call, and the blocks it has read.
+
+    Attributes:
+        clock: its name.
+        calls: calls per block.
+        block: times one block and returns seconds per call.
+        probe: reads the speed that this clock depends on.
+        known_reference: rate of the probe at full speed; None takes the fast percentile of the reader's own rates.
+        by_device: the probe reads the device, not the host.
+        flags: what the way of reading deserves.
+        rates: all the probe's rates, two a block.
+    """
+
+    clock: str
+    calls: int
+    block: Callable[[], float]
+    probe: Callable[[], float]
+    known_reference: float | None
+    by_device: bool
+    flags: tuple[Flag, ...] = ()
+    rates: list[float] = field(default_factory=list)
+    _timed: list[tuple[float, float, float]] = field(default_factory=list)
+
+    def turn(self) -> None:
+        """Probe, time one block, probe."""
+        before = self.probe()
+        seconds = self.block()
+        after = self.probe()
+        self._timed.append((seconds, before, after))
+        self.rates += (before, after)
+
+    @property
+    def reference(self) -> float:
+        """Rate of the probe at full speed."""
+        if self.known_reference is not None:
+            return self.known_reference
+        ordered = sorted(self.rates)
+        return ordered[math.ceil(0.9 * (len(ordered) - 1))]
+
+    def blocks(self) -> list[Block]:
+        """The blocks read so far, their speeds relative to full speed."""
+        reference = self.reference
+        return [
+            Block(seconds, before / reference, after / reference) for seconds, before, after in self._timed
+        ]
+
+    def is_done(self, samples: int) -> bool:
+        """Enough blocks ran at full speed."""
+        return len(self._timed) >= samples and sum(b.at_full_speed for b in self.blocks()) >= samples
+
+
+def take_turns(
+    readers: Sequence[Reader], samples: int, budget_seconds: float, now: Callable[[], float]
+) -> None:
+    """Read block after block, clock by clock, until each has enough at full speed or the budget ends.
+
+    However short the budget, every reader reads as many blocks as samples are wanted.
+    """
+    end = now() + budget_seconds
+    for _ in range(samples):
+        for reader in readers:
+            reader.turn()
+    waiting = [reader for reader in readers if not reader.is_done(samples)]
+    while waiting and now() < end:
+        for reader in waiting:
+            reader.turn()
+        waiting = [reader for reader in waiting if not reader.is_done(samples)]
