@@ -157,6 +157,16 @@ class CudaQueue:
 
 def kernel_seconds(call: Call, calls: int) -> float:
     """Seconds per call that kernels and copies were busy, summed by torch.profiler (CUPTI)."""
+    return sum(_device_nanoseconds(call, calls)) * 1e-9 / calls
+
+
+def kernels_per_call(call: Call) -> int:
+    """Kernels and copies that one call launches."""
+    return len(_device_nanoseconds(call, 1))
+
+
+def _device_nanoseconds(call: Call, calls: int) -> list[int]:
+    """How long each kernel and copy of these calls ran."""
     import torch
     from torch.autograd import DeviceType  # type: ignore[attr-defined]
     from torch.profiler import ProfilerActivity, profile
@@ -167,17 +177,17 @@ def kernel_seconds(call: Call, calls: int) -> float:
             call()
         torch.cuda.synchronize()
     results: Any = profiler.profiler.kineto_results if profiler.profiler is not None else None
-    nanoseconds = sum(
-        event.duration_ns()
+    return [
+        int(event.duration_ns())
         for event in results.events()
         if event.device_type() == DeviceType.CUDA and not _is_annotation(event)
-    )
-    return float(nanoseconds) * 1e-9 / calls
+    ]
 
 
 def _is_annotation(event: Any) -> bool:
     """True for ranges that the profiler copies from the host to the device's timeline; they are no work."""
     kind = getattr(event, "activity_type", None)
     if kind is not None:
-        return kind() == "gpu_user_annotation"
-    return event.name().startswith(("Optimizer.", "ProfilerStep")) or "##" in event.name()
+        return bool(kind() == "gpu_user_annotation")
+    name = str(event.name())
+    return name.startswith(("Optimizer.", "ProfilerStep")) or "##" in name
