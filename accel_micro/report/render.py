@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Final, Literal, get_args
 
 from accel_micro.measure.records import Record
-from accel_micro.report.rows import collect
+from accel_micro.report.rows import Report, collect
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,9 +49,7 @@ def render(
     records = list(records)
     report = collect(records, sessions=sessions)
     if format == "table":
-        from accel_micro.report.table import print_report
-
-        print_report(report, console or _console(stream, width))
+        _print_table(report, console, stream, width)
     elif format == "markdown":
         from accel_micro.report.markdown import to_markdown
 
@@ -66,7 +64,16 @@ def render(
         stream.write(to_json(report, records, facts=facts, findings=findings, profile=profile))
 
 
-def _console(stream: IO[str], width: int | None) -> "Console":
+def _print_table(report: Report, console: "Console | None", stream: IO[str], width: int | None) -> None:
     from rich.console import Console
 
-    return Console(file=stream, width=width, highlight=False)
+    from accel_micro.report.table import print_report
+
+    console = console or Console(file=stream, width=width, highlight=False)
+    if console.is_terminal:
+        print_report(report, console)
+        return
+    # A file or a pipe gets no spaces at the ends of its lines.
+    with console.capture() as capture:
+        print_report(report, console)
+    console.file.write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))

@@ -1,0 +1,21 @@
+"""Golden files as plain files, one each, so that a change of a report reads as what people see."""
+
+from collections.abc import Callable
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+
+@pytest.fixture
+def golden(snapshot: SnapshotAssertion) -> Callable[[str], SnapshotAssertion]:
+    """`golden("md") == text` compares with the test's file; `pytest --snapshot-update` rewrites it."""
+
+    def with_ending(ending: str) -> SnapshotAssertion:
+        class Extension(SingleFileSnapshotExtension):
+            _write_mode = WriteMode.TEXT
+            file_extension = ending
+
+        return snapshot.use_extension(Extension)
+
+    return with_ending
