@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from accel_micro.devices.cuda import Cuda
 
 _MOST_CALLS = 500  # the launch queue holds about a thousand
+_MOST_REPLAYS = 50
 _GRAPH_SECONDS = 0.5e-3
 _GRAPH_MOST_CALLS = 50
 _LONGEST_SPIN_SECONDS = 0.4
@@ -59,8 +60,16 @@ class CudaQueue:
         per_call = self._device_seconds
         if self._graph is None:
             return max(_PROFILED_CALLS, min(_PROFILED_MOST_CALLS, round(block_seconds / per_call)))
-        replays = max(1, min(_MOST_CALLS, round(block_seconds / (per_call * self._graph_calls))))
-        return replays * self._graph_calls
+        replays = max(1, min(_MOST_REPLAYS, round(block_seconds / (per_call * self._graph_calls))))
+        while True:  # a graph of many nodes takes more of the queue than a kernel does
+            try:
+                self._behind_spin(self._replay, replays)
+            except QueueTooShort:
+                if replays == 1:
+                    raise
+                replays //= 2
+            else:
+                return replays * self._graph_calls
 
     def device(self, calls: int) -> float:
         if self._graph is not None:
@@ -85,6 +94,7 @@ class CudaQueue:
         """
         torch = self._torch
         spin_seconds = 2 * self._enqueue_seconds + 1e-3
+        blocked = 0
         while True:
             behind, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             torch.cuda.synchronize()
@@ -99,8 +109,10 @@ class CudaQueue:
             if pending:
                 self._enqueue_seconds = host_seconds
                 return host_seconds, behind.elapsed_time(end) * 1e-3
-            if spin_seconds >= _LONGEST_SPIN_SECONDS or host_seconds >= 0.95 * spin_seconds >= 0.02:
-                # A longer spin only made enqueueing longer: the queue is full, or the call itself waits.
+            # A host that is merely slow needs a longer spin. One that is blocked by a full queue, or by a call that
+            # synchronises, goes on just when the spin ends, however long that is.
+            blocked = blocked + 1 if host_seconds < 1.2 * spin_seconds + 1e-3 else 0
+            if blocked >= 3 or spin_seconds >= _LONGEST_SPIN_SECONDS:
                 raise QueueTooShort(f"{count} calls do not fit the launch queue, or the call synchronises")
             spin_seconds = min(_LONGEST_SPIN_SECONDS, 3 * max(spin_seconds, host_seconds))
 

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from accel_micro.devices import DeviceUnavailable, UnknownDevice, peaks
@@ -17,8 +18,6 @@ Build = Callable[[Inputs], Any]
 
 _CPU_REFERENCE_FLOPS = 4e10
 """Above this the float64 reference takes a CPU too long, and an accelerator computes it itself, flagged."""
-
-_AGREEMENT = 0.15
 
 
 class _Skip(Exception):
@@ -240,25 +239,11 @@ def _read_clocks(device: Device, sampler: Sampler, clocks: Sequence[str], sample
         raise _Skip(
             "; ".join(f"the {clock} clock cannot be read: {reason}" for clock, reason in unreadable.items())
         )
-    if {"throughput", "dispatch", "device"} <= processes.keys():
-        throughput, dispatch, busy = (
-            processes[c].median_seconds for c in ("throughput", "dispatch", "device")
-        )
-        apart = throughput / max(dispatch, busy) - 1
-        if abs(apart) > _AGREEMENT:
-            processes = _flagged(
-                processes, Flag("clocks disagree", f"throughput {100 * apart:+.0f} %"), "throughput"
-            )
     return processes
 
 
-def _flagged(processes: Mapping[str, Process], flag: Flag, only: str | None = None) -> dict[str, Process]:
-    from dataclasses import replace
-
-    return {
-        clock: replace(process, flags=(*process.flags, flag)) if only in {None, clock} else process
-        for clock, process in processes.items()
-    }
+def _flagged(processes: Mapping[str, Process], flag: Flag) -> dict[str, Process]:
+    return {clock: replace(process, flags=(*process.flags, flag)) for clock, process in processes.items()}
 
 
 def _reject_impossible(processes: Mapping[str, Process], work: Work, peak: Peak) -> None:

@@ -14,7 +14,7 @@ from accel_micro.measure.flags import Flag
 from accel_micro.measure.gate import choose
 from accel_micro.measure.plausibility import not_growing
 from accel_micro.measure.process import CLOCKS, SAMPLES, Process
-from accel_micro.measure.turns import Reader, take_turns
+from accel_micro.measure.turns import Reader, take_turns, throughput_over_larger
 
 BLOCK_SECONDS: Final = 10e-3
 """Least length of a block: a thousand times what the timer and a synchronisation cost."""
@@ -26,6 +26,7 @@ _WARMUP_SHARE_OF_BUDGET: Final = 0.5
 _DRIFTING: Final = 0.05
 _NOISY: Final = 0.10
 _LOW_CLOCK: Final = 0.9
+_AGREEMENT: Final = 0.15
 _SLOPE_PAYS_BELOW_SECONDS: Final = 10e-3
 """One call that lasts longer hides the final synchronisation (some 10 µs) by itself."""
 
@@ -95,6 +96,7 @@ class Sampler:
         self._flags: list[Flag] = []
         self._host_key = full_speed.host_key()
         self._host_reference = 0.0
+        self.throughput_over_larger: float | None = None
         self._queue: Queue | None = None
 
     def first_call(self) -> Any:
@@ -140,6 +142,13 @@ class Sampler:
         full_speed.contribute(
             self._host_key, [r for reader in readers if not reader.by_device for r in reader.rates]
         )
+        together = throughput_over_larger(readers)
+        if together is not None and abs(together - 1) > _AGREEMENT:
+            flag = Flag(
+                "clocks disagree", f"throughput is {together:.2f} of the larger of dispatch and device"
+            )
+            next(reader for reader in readers if reader.clock == "throughput").flags += (flag,)
+        self.throughput_over_larger = together
         return {reader.clock: self._process(reader, samples) for reader in readers}, unreadable
 
     # Warm-up

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 from accel_micro.measure.flags import Flag
 from accel_micro.measure.gate import Block
@@ -41,6 +42,10 @@ class Reader:
         self._timed.append((seconds, before, after))
         self.rates += (before, after)
 
+    def seconds(self) -> list[float]:
+        """Seconds per call of each block, as they were read."""
+        return [seconds for seconds, _, _ in self._timed]
+
     @property
     def reference(self) -> float:
         """Rate of the probe at full speed."""
@@ -77,3 +82,16 @@ def take_turns(
         for reader in waiting:
             reader.turn()
         waiting = [reader for reader in waiting if not reader.is_done(samples)]
+
+
+def throughput_over_larger(readers: Sequence[Reader]) -> float | None:
+    """Throughput over the larger of dispatch and device, the median over turns; None without these three clocks.
+
+    The three blocks of one turn lie within a fraction of a second, so they saw the same machine. A value far from 1
+    means that the call waits inside, works on another stream, or that one of the clocks is wrong.
+    """
+    by_clock = {reader.clock: reader.seconds() for reader in readers}
+    if not {"throughput", "dispatch", "device"} <= by_clock.keys():
+        return None
+    turns = zip(by_clock["throughput"], by_clock["dispatch"], by_clock["device"], strict=False)
+    return median(throughput / max(dispatch, device) for throughput, dispatch, device in turns)
