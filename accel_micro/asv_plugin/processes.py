@@ -55,34 +55,45 @@ def _run_batch(original: Callable[..., Any]) -> Callable[..., Any]:
     def run_benchmarks(benchmarks: Any, env: Any, results: Any = None, **options: Any) -> Any:
         if not any(OP_KEY in benchmark for benchmark in benchmarks.values()):
             return original(benchmarks, env, results=results, **options)
-        run = state.current()
-        results = Results.unnamed() if results is None else results
-        selected = {name: benchmarks.benchmark_selection.get(name) for name in benchmarks}
-        show = bool(options.get("show_stderr"))
-        run.batch = Batch(benchmarks, selected, env.name, results, selection.report_of(env), show)
-        cases = set(_cases(run, run.batch))
-        run.locks.acquire(case.device for case in cases)
-        headers.write(run, run.batch)
-        run.batch.rounds = _rounds(benchmarks, options)
-        run.total += len(cases) * run.batch.rounds
-        options["record_samples"] = True  # results without samples cannot be tested for significance
-        try:
-            original(benchmarks, env, results=results, **options)
-        finally:
-            run.batch = None
-        if run.stopped:
-            raise UserError("interrupted")
-        return results
+        with state.running() as run:
+            return _run_ops(original, run, benchmarks, env, results, options)
 
     return run_benchmarks
+
+
+def _run_ops(
+    original: Callable[..., Any],
+    run: state.Run,
+    benchmarks: Any,
+    env: Any,
+    results: Any,
+    options: dict[str, Any],
+) -> Any:
+    results = Results.unnamed() if results is None else results
+    selected = {name: benchmarks.benchmark_selection.get(name) for name in benchmarks}
+    show = bool(options.get("show_stderr"))
+    run.batch = Batch(benchmarks, selected, env.name, results, selection.report_of(env), show)
+    cases = set(_cases(run, run.batch))
+    run.locks.acquire(case.device for case in cases)
+    headers.write(run, run.batch)
+    run.batch.rounds = _rounds(benchmarks, options)
+    run.total += len(cases) * run.batch.rounds
+    options["record_samples"] = True  # results without samples cannot be tested for significance
+    try:
+        original(benchmarks, env, results=results, **options)
+    finally:
+        run.batch = None
+    if run.stopped:
+        raise UserError("interrupted")
+    return results
 
 
 def _run_process(original: Callable[..., Any]) -> Callable[..., Any]:
     def run_single(
         benchmark: Any, spawner: Any, param_idx: int, profile: bool, extra_params: Any, cwd: str | None
     ) -> Any:
-        run = state.current()
-        if OP_KEY not in benchmark or run.batch is None:
+        run = state.active()
+        if OP_KEY not in benchmark or run is None or run.batch is None:
             return original(benchmark, spawner, param_idx, profile, extra_params, cwd)
         batch, name = run.batch, benchmark["name"]
         if run.stopped:
@@ -266,8 +277,13 @@ def _rounds(benchmarks: Any, options: Mapping[str, Any]) -> int:
 def _keep_unmeasured(original: Callable[..., Any]) -> Callable[..., Any]:
     # asv stores "not run" over old results of selected cases; after Ctrl-C only what was measured is stored.
     def add_result(self: Any, benchmark: Any, result: Any, **options: Any) -> None:
-        run = state.current()
-        if run.stopped and run.batch is not None and benchmark["name"] == run.batch.in_flight:
+        run = state.active()
+        if (
+            run is not None
+            and run.stopped
+            and run.batch is not None
+            and benchmark["name"] == run.batch.in_flight
+        ):
             options["selected_idx"] = sorted(run.batch.measured)
         original(self, benchmark, result, **options)
 

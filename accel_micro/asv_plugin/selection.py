@@ -128,10 +128,11 @@ def _select_after(original: Callable[..., Any]) -> Callable[..., Any]:
             )
         if options.get("check") or not any(OP_KEY in benchmark for benchmark in benchmarks.values()):
             return benchmarks
-        # Only the first environment is known to exist by now: asv imported the suite there.
-        left = select(benchmarks, [report_of(next(iter(environments)))])
+        with state.running() as run:
+            # Only the first environment is known to exist by now: asv imported the suite there.
+            left = select(benchmarks, [report_of(next(iter(environments)))])
         cases = sum(len(left.benchmark_selection[name] or [0]) for name in left)
-        log.info(f"Profile {state.current().profile.name}: {cases} of the suite's cases and clocks run here")
+        log.info(f"Profile {run.profile.name}: {cases} of the suite's cases and clocks run here")
         return left
 
     return discover

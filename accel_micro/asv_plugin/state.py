@@ -99,17 +99,25 @@ class Run:
 _current: Run | None = None
 
 
+def active() -> Run | None:
+    """The run in progress, if there is one."""
+    return _current
+
+
 def current() -> Run:
-    """The run in progress; one of its own for asv commands that are no run (`find`, `profile`)."""
-    global _current
+    """The run in progress.
+
+    Raises:
+        RuntimeError: there is none.
+    """
     if _current is None:
-        _current = Run(spool=Path(tempfile.mkdtemp(prefix="accel-micro-")))
+        raise RuntimeError("no run is in progress")
     return _current
 
 
 @contextlib.contextmanager
 def running(*listeners: Listener) -> Iterator[Run]:
-    """Begin a session, or join the one that `session.run` began."""
+    """Begin a session, or join the one that is in progress."""
     global _current
     if _current is not None:
         yield _current

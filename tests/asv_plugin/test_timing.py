@@ -1,0 +1,217 @@
+"""Guards for what asv_runner may change under us, in a process that has asv_runner and nothing of asv."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accel_micro.asv_plugin.timing import MeasurementFailed, OpTimeBenchmark, install
+from accel_micro.measure import Process
+from accel_micro.measure.records import Failure, Record
+from accel_micro.suite import op
+from tests.asv_plugin.conftest import CHECKOUT, FAKE, INIT
+
+
+@op(
+    quick=["n=1"],
+    backward=False,
+    unsupported=lambda device, **_: "needs another moon" if device == "xla" else None,
+)
+def fake(t: Any, n: int) -> Any:
+    """Not called: `run` is replaced."""
+    return lambda: None
+
+
+class Plain:
+    """An ordinary asv benchmark."""
+
+    def setup(self) -> None:
+        self.ready = True
+
+    def time_nothing(self) -> None:
+        assert self.ready
+
+
+class Answering(fake):  # type: ignore[misc, valid-type]
+    """An op whose process answers what it is told to."""
+
+    answer: Any = None
+    asked: dict[str, Any]
+
+    def setup(self, device: str, dtype: str, shape: str) -> None:
+        """As the suite's, without asking the machine for its devices."""
+        reason = self.op.why_unsupported(device, dtype, shape)
+        if reason:
+            raise NotImplementedError(reason)
+
+    def run(self, direction: str, *parameters: str, **asked: Any) -> Record:
+        """Give the answer, or raise it."""
+        type(self).asked = asked
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        record = self.answer(self.case(direction, *parameters), asked)
+        assert isinstance(record, Record)
+        return record
+
+
+def read_all_clocks(case: Any, asked: dict[str, Any]) -> Record:
+    values = tuple(1e-3 + 1e-6 * i for i in range(asked["samples"] or 20))
+    return Record(
+        case, {c: Process("cpu", c, values, values, (1.0,) * len(values), 7) for c in asked["clocks"]}
+    )
+
+
+def benchmark(answer: Any, device: str = "cpu", method: str = "time_forward", **extra: Any) -> Any:
+    instance = Answering()
+    Answering.answer = staticmethod(answer) if callable(answer) else answer
+
+    class Extra:
+        pass
+
+    for key, value in extra.items():
+        setattr(Extra, key, value)
+    made = OpTimeBenchmark(f"f.fake.{method}", getattr(instance, method), [Extra, instance])
+    made._current_params = (device, "float32", "n=1")
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _no_oom_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("accel_micro.asv_plugin.timing._be_killed_first", lambda: None)
+
+
+def test_the_type_is_the_first_that_asv_runner_asks() -> None:
+    from asv_runner.benchmarks import benchmark_types
+
+    install()
+    install()
+    assert benchmark_types[0] is OpTimeBenchmark
+    assert benchmark_types.count(OpTimeBenchmark) == 1
+
+
+def test_samples_of_its_own_clock() -> None:
+    made = benchmark(read_all_clocks, method="time_forward_device")
+    assert made.do_setup() is False
+    result = made.do_run()
+    assert Answering.asked["clocks"] == ["device"]
+    assert len(result["samples"]) == 20
+    assert result["number"] == 7, "asv_runner's own loop would have set it to 1: there is a setup"
+
+
+def test_quick_takes_one_sample() -> None:
+    made = benchmark(read_all_clocks, number=1, repeat=1, warmup_time=0)
+    made.do_setup()
+    assert len(made.do_run()["samples"]) == 1
+
+
+def test_several_clocks_in_one_record(tmp_path: Path) -> None:
+    spool = tmp_path / "record.json"
+    process = {"clocks": ["throughput", "device"], "spool": str(spool)}
+    result = benchmark(read_all_clocks, accel_micro_process=process).do_run()
+    record = Record.from_json(json.loads(spool.read_text()))
+    assert list(record.clocks) == ["throughput", "device"]
+    assert list(record.clocks["throughput"].samples) == result["samples"]
+    assert list(tmp_path.iterdir()) == [spool]
+
+
+def failing(case: Any, _: Any) -> Record:
+    return Record(case, failure=Failure("wrong result", "relative error 1"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "detail"),
+    [
+        (failing, "wrong result", "relative error 1"),
+        (MemoryError("none left"), "out of memory", "none left"),
+        (ZeroDivisionError("by 0"), "failed", "ZeroDivisionError: by 0"),
+    ],
+)
+def test_failures_are_recorded_and_raised(tmp_path: Path, answer: Any, kind: str, detail: str) -> None:
+    spool = tmp_path / "record.json"
+    made = benchmark(answer, accel_micro_process={"spool": str(spool)})
+    with pytest.raises(MeasurementFailed, match=f"^{kind}: {detail}$"):
+        made.do_run()
+    assert Record.from_json(json.loads(spool.read_text())).failure == Failure(kind, detail)
+
+
+def test_what_does_not_exist_here_is_skipped_with_its_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from asv_runner.benchmarks.mark import SkipNotImplemented
+
+    spool = tmp_path / "record.json"
+    process = {"spool": str(spool)}
+    assert benchmark(read_all_clocks, device="xla", accel_micro_process=process).do_setup() is True
+    assert Record.from_json(json.loads(spool.read_text())).skipped == "needs another moon"
+    assert "needs another moon" in capsys.readouterr().out
+    with pytest.raises(SkipNotImplemented, match="no kernel"):
+        benchmark(lambda case, _: Record(case, skipped="no kernel")).do_run()
+    with pytest.raises(SkipNotImplemented, match="cpu has no device clock"):
+        benchmark(lambda case, _: Record(case), method="time_forward_device").do_run()
+
+
+def test_other_benchmarks_are_timed_as_ever() -> None:
+    plain = Plain()
+    made = OpTimeBenchmark("f.Plain.time_nothing", plain.time_nothing, [plain])
+    assert made.do_setup() is False
+    assert made.do_run()["samples"]
+
+
+def run_child(folder: Path, code: str) -> str:
+    benchmarks = folder / "benchmarks"
+    benchmarks.mkdir()
+    (benchmarks / "__init__.py").write_text(INIT)
+    (benchmarks / "ops.py").write_text(FAKE + "\n\n@op(quick=['n=1'])\ndef good(t, n):\n    pass\n")
+    # numpy's OpenBLAS starts its threads when imported, and starts them anew after a fork: not our matter.
+    environment = {"PYTHONPATH": str(CHECKOUT), "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip().splitlines()[-1]
+
+
+def test_importing_a_suite_starts_no_thread_that_a_fork_would_lose(tmp_path: Path) -> None:
+    code = """
+import os
+from asv_runner.discovery import disc_benchmarks
+from asv_runner._aux import update_sys_path
+update_sys_path("benchmarks")
+names = [b.name for b in disc_benchmarks("benchmarks")]
+import sys, torch
+assert "asv" not in sys.modules, "asv is not installed in benchmark environments"
+assert not torch.cuda.is_initialized()
+threads = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
+print(len(names), threads)
+"""
+    assert run_child(tmp_path, code) == "8 1"
+
+
+def test_asv_runner_runs_an_op_through_us(tmp_path: Path) -> None:
+    code = """
+import json
+from asv_runner.run import _run
+_run(("benchmarks", "ops.good.time_forward-0", "{}", "None", "result.json"))
+print(json.load(open("result.json"))["number"])
+"""
+    assert run_child(tmp_path, code) == "7"
+
+
+def test_discovery_carries_the_facts_that_the_selection_needs(tmp_path: Path) -> None:
+    code = """
+from asv_runner.discovery import _discover
+_discover(("benchmarks", "found.json"))
+print(open("found.json").read())
+"""
+    found = {entry["name"]: entry for entry in json.loads(run_child(tmp_path, code))}
+    facts = found["ops.good.time_backward_latency"]["accel_micro"]
+    assert (facts["op"], facts["direction"], facts["clock"]) == ("ops.good", "backward", "latency")
+    assert facts["shapes"]["quick"] == ["n=1"]
+    assert len({entry["version"] for entry in found.values()}) == 1
