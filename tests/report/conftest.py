@@ -3,8 +3,13 @@
 from collections.abc import Callable
 
 import pytest
+from hypothesis import settings
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+# The first example of a process imports scipy, and the machine may be busy: time says nothing here.
+settings.register_profile("any time", deadline=None)
+settings.load_profile("any time")
 
 
 @pytest.fixture
