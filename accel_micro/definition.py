@@ -141,16 +141,25 @@ class Op:
 
     def stated_work(self, direction: str, dtype: str, shape: str) -> dict[str, float]:
         """Those of `flops`, `bytes` and `saving` that the op states for a case."""
-        forward, factor = direction == "forward", 1.0
-        flops = self.flops if forward else self.backward_flops
-        if isinstance(flops, (int, float)):
-            flops, factor = self.flops, flops
-        functions = {"flops": flops, "bytes": self.bytes if forward else None, "saving": self.saving}
+        flops, factor = self._flops_of(direction)
+        functions = {
+            "flops": flops,
+            "bytes": self.bytes if direction == "forward" else None,
+            "saving": self.saving,
+        }
         arguments, extra = self.arguments(shape), {"itemsize": _ITEMSIZE[dtype]}
         work = {key: float(_ask(f, arguments, extra)) for key, f in functions.items() if f is not None}
         if "flops" in work:
             work["flops"] *= factor
         return work
+
+    def _flops_of(self, direction: str) -> tuple[WorkFunction | None, float]:
+        """The function that states the FLOPs of a direction, and a factor on what it gives."""
+        if direction == "forward":
+            return self.flops, 1.0
+        if self.backward_flops is None or callable(self.backward_flops):
+            return self.backward_flops, 1.0
+        return self.flops, float(self.backward_flops)
 
     def why_unsupported(self, device: str, dtype: str, shape: str) -> str | None:
         """Why the case does not exist on that kind of device or would take far too long there, else None."""

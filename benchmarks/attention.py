@@ -14,26 +14,30 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from accel_micro.suite import op
 
-QUICK = ["gpt2: b=1 h=12 q=256 kv=256 d=64 causal=True"]
-STANDARD = [
-    "b=1 h=4 q=64 kv=64 d=32",
+SMALL = "b=1 h=4 q=64 kv=64 d=32"
+GPT2 = "gpt2: b=2 h=12 q=1024 kv=1024 d=64 causal=True"
+LLAMA3 = "llama3: b=1 h=32 q=512 kv=512 d=128 causal=True kv_heads=8"
+MODELS = [
     "bert: b=8 h=12 q=128 kv=128 d=64",
     "vit_b_16: b=8 h=12 q=197 kv=197 d=64",
-    "gpt2: b=2 h=12 q=1024 kv=1024 d=64 causal=True",
-    "llama3: b=1 h=32 q=512 kv=512 d=128 causal=True kv_heads=8",
     "diffusion cross: b=2 h=8 q=4096 kv=77 d=40",
 ]
-FULL = [
+LONG = [
     "llama3: b=1 h=32 q=2048 kv=2048 d=128 causal=True kv_heads=8",
     "b=1 h=16 q=4096 kv=4096 d=64",
     "b=1 h=4 q=8192 kv=8192 d=128 causal=True",
 ]
+BACKEND_SHAPES = {
+    "quick": ["gpt2: b=1 h=12 q=256 kv=256 d=64 causal=True"],
+    "standard": [SMALL, GPT2, LLAMA3],
+    "full": [*MODELS, *LONG],
+}
 
 
 def _flops(b, h, q, kv, d, causal=False):
     """Two products over the pairs of query and key that see each other; causal, about half of them.
 
-    The softmax is not counted. Backward has four such products; flash repeats a fifth, which is no useful work.
+    The softmax is not counted. Backward has four such products; flash repeats one more, no useful work.
     """
     pairs = q * (q + 1) // 2 if causal else q * kv
     return 4 * b * h * pairs * d
@@ -41,7 +45,6 @@ def _flops(b, h, q, kv, d, causal=False):
 
 # Twice the tolerance: the probabilities between the products are rounded too.
 WORK = {"flops": _flops, "backward_flops": 2, "tolerance": 2.0}
-SHAPES = {"quick": QUICK, "standard": STANDARD, "full": FULL}
 
 
 def _sdpa(t, backend, b, h, q, kv, d, causal, kv_heads):
@@ -70,9 +73,9 @@ def _require(backend, query, key, value, options):
 
 
 @op(
-    quick=["b=1 h=4 q=64 kv=64 d=32", "gpt2: b=1 h=12 q=512 kv=512 d=64 causal=True"],
-    standard=STANDARD[1:],
-    full=FULL,
+    quick=[SMALL, "gpt2: b=1 h=12 q=512 kv=512 d=64 causal=True"],
+    standard=[GPT2, LLAMA3, *MODELS],
+    full=LONG,
     **WORK,
 )
 def sdpa(t, b, h, q, kv, d, causal=False, kv_heads=None):
@@ -80,25 +83,33 @@ def sdpa(t, b, h, q, kv, d, causal=False, kv_heads=None):
     return _sdpa(t, None, b, h, q, kv, d, causal, kv_heads)
 
 
-@op(**SHAPES, **WORK)
+@op(**BACKEND_SHAPES, **WORK)
 def sdpa_math(t, b, h, q, kv, d, causal=False, kv_heads=None):
     """Product, softmax, product: the scores are written to memory."""
     return _sdpa(t, SDPBackend.MATH, b, h, q, kv, d, causal, kv_heads)
 
 
-@op(**SHAPES, **WORK)
+@op(**BACKEND_SHAPES, **WORK)
 def sdpa_flash(t, b, h, q, kv, d, causal=False, kv_heads=None):
     """Blocks of keys at a time, the scores never in memory (Dao et al., 2022)."""
     return _sdpa(t, SDPBackend.FLASH_ATTENTION, b, h, q, kv, d, causal, kv_heads)
 
 
-@op(**SHAPES, **WORK)
+@op(
+    unsupported=lambda device: "the CPU has no memory-efficient attention" if device == "cpu" else None,
+    **BACKEND_SHAPES,
+    **WORK,
+)
 def sdpa_efficient(t, b, h, q, kv, d, causal=False, kv_heads=None):
     """The memory-efficient kernels of xFormers."""
     return _sdpa(t, SDPBackend.EFFICIENT_ATTENTION, b, h, q, kv, d, causal, kv_heads)
 
 
-@op(**SHAPES, **WORK)
+@op(
+    unsupported=lambda device: None if device == "cuda" else f"cuDNN is not for {device}",
+    **BACKEND_SHAPES,
+    **WORK,
+)
 def sdpa_cudnn(t, b, h, q, kv, d, causal=False, kv_heads=None):
     """The kernels of cuDNN."""
     return _sdpa(t, SDPBackend.CUDNN_ATTENTION, b, h, q, kv, d, causal, kv_heads)

@@ -46,11 +46,11 @@ WORK = {"flops": _flops, "backward_flops": 2, "saving": _saving}
         "resnet.layer4: n=1 c=512 hw=7 out=512",
         "mnist.conv2: n=64 c=32 hw=26 out=64 pad=0",
         "resnet.layer1: n=32 c=64 hw=56 out=64",
-        "resnet.layer2: n=32 c=128 hw=28 out=128",
-        "resnet.layer3: n=32 c=256 hw=14 out=256",
         "resnet.layer4: n=32 c=512 hw=7 out=512",
     ],
     full=[
+        "resnet.layer2: n=32 c=128 hw=28 out=128",
+        "resnet.layer3: n=32 c=256 hw=14 out=256",
         "resnet.layer1: n=256 c=64 hw=56 out=64",
         "vgg16.2: n=32 c=64 hw=224 out=64",
         "vgg16.12: n=32 c=256 hw=56 out=256",
@@ -67,9 +67,11 @@ def conv3x3(t, n, c, hw, out, k=3, stride=1, pad=1):
     standard=[
         "resnet50.layer1: n=32 c=64 hw=56 out=256",
         "resnet50.layer4: n=32 c=2048 hw=7 out=512",
-        "mobilenet_v2.3: n=32 c=24 hw=56 out=144",
     ],
-    full=["resnet50.layer3: n=256 c=1024 hw=14 out=256"],
+    full=[
+        "mobilenet_v2.3: n=32 c=24 hw=56 out=144",
+        "resnet50.layer3: n=256 c=1024 hw=14 out=256",
+    ],
     **WORK,
 )
 def conv1x1(t, n, c, hw, out, k=1, stride=1, pad=0):
@@ -81,9 +83,11 @@ def conv1x1(t, n, c, hw, out, k=1, stride=1, pad=0):
     standard=[
         "resnet.layer2: n=32 c=64 hw=56 out=128",
         "resnet.layer4: n=1 c=256 hw=14 out=512",
-        "resnet50.layer2 shortcut: n=32 c=256 hw=56 out=512 k=1 pad=0",
     ],
-    full=["resnet.layer2: n=256 c=64 hw=56 out=128"],
+    full=[
+        "resnet50.layer2 shortcut: n=32 c=256 hw=56 out=512 k=1 pad=0",
+        "resnet.layer2: n=256 c=64 hw=56 out=128",
+    ],
     **WORK,
 )
 def strided(t, n, c, hw, out, k=3, stride=2, pad=1):
@@ -95,11 +99,14 @@ def strided(t, n, c, hw, out, k=3, stride=2, pad=1):
     quick=["mobilenet_v2.1: n=1 c=32 hw=112"],
     standard=[
         "mobilenet_v2.1: n=32 c=32 hw=112",
-        "mobilenet_v2.4: n=32 c=144 hw=56 stride=2",
         "mobilenet_v2.17: n=32 c=960 hw=7",
         "efficientnet_b0.3: n=32 c=240 hw=28 k=5",
     ],
-    full=["mobilenet_v2.1: n=256 c=32 hw=112", "efficientnet_b0.5: n=256 c=672 hw=14 k=5"],
+    full=[
+        "mobilenet_v2.4: n=32 c=144 hw=56 stride=2",
+        "mobilenet_v2.1: n=256 c=32 hw=112",
+        "efficientnet_b0.5: n=256 c=672 hw=14 k=5",
+    ],
     flops=lambda n, c, hw, k, stride: _flops(n, c, hw, c, k, stride, k // 2, groups=c),
     backward_flops=2,
 )
@@ -111,10 +118,12 @@ def depthwise(t, n, c, hw, k=3, stride=1):
 @op(
     standard=[
         "resnext50.layer1: n=32 c=128 hw=56 out=128 groups=32",
-        "resnext50.layer4: n=1 c=1024 hw=7 out=1024 groups=32",
         "alexnet.conv2: n=32 c=96 hw=27 out=256 groups=2 k=5 pad=2",
     ],
-    full=["resnext50.layer2: n=256 c=256 hw=28 out=256 groups=32"],
+    full=[
+        "resnext50.layer4: n=1 c=1024 hw=7 out=1024 groups=32",
+        "resnext50.layer2: n=256 c=256 hw=28 out=256 groups=32",
+    ],
     **WORK,
 )
 def grouped(t, n, c, hw, out, groups, k=3, stride=1, pad=1):
@@ -125,12 +134,15 @@ def grouped(t, n, c, hw, out, groups, k=3, stride=1, pad=1):
 @op(
     standard=[
         "resnet.layer1: n=32 c=64 hw=56 out=64",
-        "resnet.layer4: n=1 c=512 hw=7 out=512",
         "resnet50.layer1: n=32 c=64 hw=56 out=256 k=1 pad=0",
-        "resnet.conv1: n=16 c=3 hw=224 out=64 k=7 stride=2 pad=3",
         "mobilenet_v2.1: n=32 c=32 hw=112 out=32 groups=32",
     ],
-    full=["resnet.layer1: n=256 c=64 hw=56 out=64", "vgg16.12: n=32 c=256 hw=56 out=256"],
+    full=[
+        "resnet.layer4: n=1 c=512 hw=7 out=512",
+        "resnet.conv1: n=16 c=3 hw=224 out=64 k=7 stride=2 pad=3",
+        "resnet.layer1: n=256 c=64 hw=56 out=64",
+        "vgg16.12: n=32 c=256 hw=56 out=256",
+    ],
     **WORK,
 )
 def channels_last(t, n, c, hw, out, k=3, stride=1, pad=1, groups=1):
@@ -151,8 +163,8 @@ FIRST_LAYERS = {
 
 @op(
     quick=["resnet, googlenet: n=1 hw=224 out=64 k=7 stride=2 pad=3"],
-    standard=[f"{network}: n={n} {layer}" for n in (1, 16) for network, layer in FIRST_LAYERS.items()],
-    full=[f"{network}: n=64 {layer}" for network, layer in FIRST_LAYERS.items()],
+    standard=[f"{network}: n=1 {layer}" for network, layer in FIRST_LAYERS.items()],
+    full=[f"{network}: n={n} {layer}" for n in (16, 64) for network, layer in FIRST_LAYERS.items()],
     **WORK,
 )
 def first_layer(t, n, hw, out, k, stride, pad, c=3, bias=False):

@@ -6,9 +6,9 @@ into a small result. 1023 is a size that no kernel likes. Named shapes are layer
 classic MNIST net, VGG, GPT-2 and Llama 2 7B.
 """
 
-import torch
 import torch.nn.functional as F  # noqa: N812
 
+import torch
 from accel_micro.suite import op
 
 
@@ -20,18 +20,23 @@ WORK = {"flops": _flops, "backward_flops": 2}  # a product for the gradient of e
 
 
 @op(
-    quick=["m=64 k=64 n=64", "m=512 k=512 n=512", "m=1024 k=1024 n=1024", "m=1 k=2048 n=2048"],
+    quick=["m=64 k=64 n=64", "m=1024 k=1024 n=1024", "m=1 k=2048 n=2048"],
     standard=[
-        "m=128 k=128 n=128",
         "m=256 k=256 n=256",
         "m=1023 k=1023 n=1023",
         "m=2048 k=2048 n=2048",
         "m=1 k=4096 n=4096",
-        "m=16 k=4096 n=4096",
         "m=65536 k=64 n=64",
         "m=64 k=65536 n=64",
     ],
-    full=["m=4096 k=4096 n=4096", "m=8192 k=8192 n=8192", "m=16384 k=128 n=16384"],
+    full=[
+        "m=128 k=128 n=128",
+        "m=512 k=512 n=512",
+        "m=16 k=4096 n=4096",
+        "m=4096 k=4096 n=4096",
+        "m=8192 k=8192 n=8192",
+        "m=16384 k=128 n=16384",
+    ],
     **WORK,
 )
 def mm(t, m, k, n):
@@ -41,8 +46,13 @@ def mm(t, m, k, n):
 
 
 @op(
-    standard=["m=64 k=64 n=64", "m=1024 k=1024 n=1024", "m=16 k=4096 n=4096"],
-    full=["m=1 k=4096 n=4096", "m=4096 k=4096 n=4096", "m=8192 k=8192 n=8192"],
+    standard=["m=64 k=64 n=64", "m=1024 k=1024 n=1024"],
+    full=[
+        "m=1 k=4096 n=4096",
+        "m=16 k=4096 n=4096",
+        "m=4096 k=4096 n=4096",
+        "m=8192 k=8192 n=8192",
+    ],
     **WORK,
 )
 def mm_nt(t, m, k, n):
@@ -52,8 +62,8 @@ def mm_nt(t, m, k, n):
 
 
 @op(
-    standard=["m=64 k=64 n=64", "m=1024 k=1024 n=1024", "m=64 k=65536 n=64"],
-    full=["m=4096 k=4096 n=4096", "m=8192 k=8192 n=8192"],
+    standard=["m=1024 k=1024 n=1024", "m=64 k=65536 n=64"],
+    full=["m=64 k=64 n=64", "m=4096 k=4096 n=4096", "m=8192 k=8192 n=8192"],
     **WORK,
 )
 def mm_tn(t, m, k, n):
@@ -66,12 +76,15 @@ def mm_tn(t, m, k, n):
     quick=["scores: b=48 m=128 k=64 n=128"],
     standard=[
         "b=1024 m=16 k=16 n=16",
-        "b=64 m=64 k=64 n=64",
-        "scores: b=12 m=1024 k=64 n=1024",
         "values: b=12 m=1024 k=1024 n=64",
         "decode: b=32 m=1 k=128 n=2048",
     ],
-    full=["b=16384 m=32 k=32 n=32", "b=64 m=1024 k=1024 n=1024", "scores: b=128 m=2048 k=64 n=2048"],
+    full=[
+        "b=64 m=64 k=64 n=64",
+        "b=16384 m=32 k=32 n=32",
+        "b=64 m=1024 k=1024 n=1024",
+        "scores: b=128 m=2048 k=64 n=2048",
+    ],
     **WORK,
 )
 def bmm(t, b, m, k, n):
@@ -81,9 +94,8 @@ def bmm(t, b, m, k, n):
 
 
 @op(
-    quick=["m=256 k=256 n=256"],
-    standard=["m=64 k=64 n=64", "m=1024 k=1024 n=1024", "m=2048 k=2048 n=2048"],
-    full=["m=8192 k=8192 n=8192"],
+    standard=["m=64 k=64 n=64", "m=1024 k=1024 n=1024"],
+    full=["m=4096 k=4096 n=4096", "m=8192 k=8192 n=8192"],
     **WORK,
 )
 def addmm(t, m, k, n):
@@ -98,9 +110,13 @@ def addmm(t, m, k, n):
         "mnist.fc2: m=64 k=128 n=10",
         "gpt2.qkv: m=1024 k=768 n=2304",
         "gpt2.head: m=64 k=768 n=50257",
-        "llama.gate decode: m=1 k=4096 n=11008",
     ],
-    full=["vgg16.fc6: m=32 k=25088 n=4096", "llama.gate: m=2048 k=4096 n=11008", "m=16384 k=4096 n=4096"],
+    full=[
+        "llama.gate decode: m=1 k=4096 n=11008",
+        "vgg16.fc6: m=32 k=25088 n=4096",
+        "llama.gate: m=2048 k=4096 n=11008",
+        "m=16384 k=4096 n=4096",
+    ],
     **WORK,
 )
 def linear(t, m, k, n):

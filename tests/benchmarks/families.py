@@ -1,0 +1,52 @@
+"""What the tests of the families share: the list of ops, and tensors that exist in shape only."""
+
+import importlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from accel_micro.definition import Op
+from accel_micro.measure.inputs import Inputs, Timed
+from accel_micro.suite import OpBenchmark
+
+FAMILIES = ("matmul", "conv2d", "attention", "optimizer")
+
+
+def ops_of(family: str) -> Iterator[Op]:
+    """The ops that a file under benchmarks/ defines."""
+    for value in vars(importlib.import_module(f"benchmarks.{family}")).values():
+        if isinstance(value, type) and issubclass(value, OpBenchmark) and value is not OpBenchmark:
+            yield value.op
+
+
+OPS = {op.name: op for family in FAMILIES for op in ops_of(family)}
+
+
+@dataclass
+class ShapeOnly(Inputs):
+    """Inputs on the meta device: the largest shapes cost nothing."""
+
+    def _normal(self, shape: Sequence[int], scale: float) -> torch.Tensor:
+        return torch.empty(tuple(shape), dtype=self.dtype, device="meta")
+
+
+def shape_only(differentiate: bool = False) -> ShapeOnly:
+    """Inputs in shape only, float32."""
+    return ShapeOnly(torch.device("meta"), torch.float32, differentiate=differentiate)
+
+
+def result_of(built: Any) -> Any:
+    """What the first call makes."""
+    if isinstance(built, Timed):
+        built.call()
+        return built.result()
+    return built()
+
+
+def gradients_of(built: Any, inputs: Inputs) -> tuple[torch.Tensor, ...]:
+    """Gradients of the sum of the output, weighted by fixed normal numbers, with respect to the leaves."""
+    output = built()
+    weights = torch.randn(output.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    return torch.autograd.grad(output, inputs.leaves, weights.to(inputs.dtype).to(output.dtype))

@@ -1,0 +1,125 @@
+"""Every definition: readable in a glance, every shape of it runs, and the profiles hold what they promise."""
+
+import inspect
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import torch
+
+from accel_micro.definition import CPU_MOST_FLOPS
+from accel_micro.profiles import PROFILES
+
+from .families import FAMILIES, OPS, result_of, shape_only
+
+QUICK_CASES_AT_MOST = 40
+"""Of these families, float32 on a CPU: with as many of the other families `quick` takes about two minutes."""
+
+
+def cases(profile: str, device: str = "cpu") -> list[tuple[str, str, str, str]]:
+    """Op, direction, dtype and shape of the cases of a profile that exist on a device."""
+    chosen = PROFILES[profile]
+    dtypes = chosen.cpu_dtypes if device == "cpu" else chosen.accelerator_dtypes
+    return [
+        (op.name, direction, dtype, shape)
+        for op in OPS.values()
+        for direction in (("forward", "backward") if op.backward else ("forward",))
+        for dtype in dtypes
+        for shape in dict.fromkeys(shape for name in chosen.shapes for shape in op.shapes[name])
+        if dtype in op.dtypes and op.why_unsupported(device, dtype, shape) is None
+    ]
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_a_definition_is_at_most_ten_lines(name: str) -> None:
+    source = textwrap.dedent(inspect.getsource(OPS[name].definition))
+    lines = source[source.index("\ndef ") + 1 :].strip().splitlines()
+    assert 2 <= len(lines) <= 10
+    assert inspect.getdoc(OPS[name].definition)
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_each_shape_has_one_name_and_is_short(name: str) -> None:
+    op = OPS[name]
+    assert max(map(len, op.all_shapes)) <= 70
+    assert len({tuple(sorted(op.arguments(shape).items())) for shape in op.all_shapes}) == len(op.all_shapes)
+    for shapes in op.shapes.values():
+        assert len(set(shapes)) == len(shapes)
+
+
+@pytest.mark.parametrize("name", [name for name in OPS if not name.startswith("optimizer")])
+def test_every_shape_builds_and_runs(name: str) -> None:
+    for shape in OPS[name].all_shapes:
+        if name.startswith("attention.sdpa_") and name != "attention.sdpa_math":
+            assert OPS[name].arguments(shape)["b"] >= 1  # a backend cannot be had without its device
+            continue
+        out = result_of(OPS[name].build(shape_only(), OPS[name].arguments(shape)))
+        assert out.device.type == "meta"
+        assert out.numel() > 0
+
+
+def test_quick_has_few_cases_and_they_are_small() -> None:
+    quick = cases("quick")
+    assert 20 <= len(quick) <= QUICK_CASES_AT_MOST
+    assert {name.partition(".")[0] for name, *_ in quick} == set(FAMILIES)
+    for name, direction, dtype, shape in quick:
+        assert OPS[name].stated_work(direction, dtype, shape).get("flops", 0.0) < 5e9, (name, shape)
+
+
+@pytest.mark.parametrize("family", ["matmul", "conv2d", "attention"])
+def test_quick_spans_three_orders_of_magnitude(family: str) -> None:
+    flops = [
+        OPS[name].stated_work(direction, dtype, shape)["flops"]
+        for name, direction, dtype, shape in cases("quick")
+        if name.startswith(family)
+    ]
+    assert min(flops) < 5e6, "no launch-bound case"
+    assert max(flops) > 1e3 * 2e5, "no compute-bound case"
+
+
+def test_profiles_grow_and_full_reaches_beyond_a_cpu() -> None:
+    quick, standard, full = (set(cases(profile)) for profile in ("quick", "standard", "full"))
+    assert quick < standard < full
+    accelerator = set(cases("full", "cuda"))
+    too_large = [
+        (name, shape)
+        for name, direction, dtype, shape in accelerator - full
+        if OPS[name].stated_work("forward", dtype, shape).get("flops", 0.0) > CPU_MOST_FLOPS
+    ]
+    assert ("matmul.mm", "m=8192 k=8192 n=8192") in too_large
+
+
+def test_standard_shapes_suit_a_cpu() -> None:
+    for name, direction, dtype, shape in cases("standard"):
+        flops = OPS[name].stated_work(direction, dtype, shape).get("flops", 0.0)
+        assert flops < 5e10, f"{name} {shape}: half a second on two cores is some 50 GFLOP"
+
+
+def test_importing_the_families_runs_no_op_and_starts_no_thread() -> None:
+    program = """
+        import importlib, sys, psutil, torch
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        class Noted(TorchDispatchMode):
+            ops = []
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                self.ops.append(func)
+                return func(*args, **(kwargs or {}))
+
+        threads = psutil.Process().num_threads()
+        with Noted():
+            for family in sys.argv[1:]:
+                importlib.import_module(f"benchmarks.{family}")
+            assert Noted.ops == [], Noted.ops
+            assert psutil.Process().num_threads() == threads, "a thread was started"
+            torch.ones(2)
+        assert Noted.ops, "the mode notes nothing"
+        """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program), *FAMILIES], check=True, timeout=120)
+
+
+def test_accelerator_dtypes_are_covered() -> None:
+    for name, op in OPS.items():
+        assert {"float32", "bfloat16"} <= set(op.dtypes), name
+        assert all(hasattr(torch, dtype) for dtype in op.dtypes)

@@ -1,0 +1,120 @@
+"""Every op against float64 on this CPU, with a comparison of this file's own; and that it tells wrong from right."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from accel_micro.definition import FLOATS, Op
+from accel_micro.measure.inputs import Inputs
+
+from .families import OPS, gradients_of, result_of
+
+CPU = torch.device("cpu")
+ONLY_ELSEWHERE = ("attention.sdpa_efficient", "attention.sdpa_cudnn")
+
+
+def smallest(op: Op) -> str:
+    """The shape of least work."""
+    if op.name.startswith("optimizer"):
+        return "tensors=3 elements=100 impl=foreach"
+    return min(op.all_shapes, key=lambda shape: op.stated_work("forward", "float32", shape)["flops"])
+
+
+def results(op: Op, shape: str, dtype: str, direction: str, reference: bool) -> Sequence[torch.Tensor]:
+    inputs = Inputs(CPU, getattr(torch, dtype), differentiate=direction == "backward", reference=reference)
+    built = op.build(inputs, op.arguments(shape))
+    return [result_of(built)] if direction == "forward" else gradients_of(built, inputs)
+
+
+def error(result: torch.Tensor, reference: torch.Tensor) -> float:
+    """Relative error in the Frobenius norm."""
+    assert result.shape == reference.shape
+    assert reference.dtype == torch.float64
+    return float((result.double() - reference).norm() / reference.norm())
+
+
+def limit(op: Op, shape: str, dtype: str, result: torch.Tensor) -> float:
+    """Rounding of a few intermediate results in the dtype, and of a sum that is accumulated in float32 or float64."""
+    flops = max(1.0, op.stated_work("forward", dtype, shape)["flops"])
+    terms = max(1.0, flops / (2 * result.numel()))
+    accumulated = min(torch.finfo(getattr(torch, dtype)).eps, torch.finfo(torch.float32).eps)
+    return 4 * torch.finfo(getattr(torch, dtype)).eps + 2 * math.sqrt(terms) * accumulated
+
+
+CASES = [
+    pytest.param(name, dtype, direction, id=f"{name}-{dtype}-{direction}")
+    for name, op in OPS.items()
+    for dtype in FLOATS
+    for direction in ("forward", "backward")
+    if dtype in op.dtypes and (op.backward or direction == "forward") and name not in ONLY_ELSEWHERE
+]
+
+
+@pytest.mark.parametrize(("name", "dtype", "direction"), CASES)
+def test_an_op_agrees_with_float64_and_wrong_results_do_not(name: str, dtype: str, direction: str) -> None:
+    op = OPS[name]
+    shape = smallest(op)
+    timed = results(op, shape, dtype, direction, reference=False)
+    reference = results(op, shape, dtype, direction, reference=True)
+    assert len(timed) == len(reference) > 0
+    for result, expected in zip(timed, reference, strict=True):
+        allowed = limit(op, shape, dtype, result)
+        assert result.dtype == getattr(torch, dtype)
+        assert float(expected.norm()) > 0
+        assert error(result, expected) < allowed
+        for wrong in planted(result):
+            assert error(wrong, expected) > allowed
+
+
+def planted(result: torch.Tensor) -> list[torch.Tensor]:
+    """Results as faulty kernels leave them: unwritten, scaled, shifted by an element, a part left out."""
+    part = result.clone().flatten()
+    part[: max(1, part.numel() // 10)] = 0
+    return [
+        torch.zeros_like(result),
+        result * 1.1,
+        result.flatten().roll(1).reshape(result.shape),
+        part.view_as(result),
+    ]
+
+
+@pytest.mark.parametrize("name", ONLY_ELSEWHERE)
+def test_a_backend_that_is_not_here_is_skipped_in_words(name: str) -> None:
+    op = OPS[name]
+    with pytest.raises(NotImplementedError, match=r"^no (EFFICIENT|CUDNN)_ATTENTION here: \w"):
+        op.build(Inputs(CPU, torch.float32), op.arguments(smallest(op)))
+
+
+def test_a_backend_taken_in_anothers_place_is_not_timed_as_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "_fused_sdp_choice", lambda *_, **__: 0)
+    op = OPS["attention.sdpa_flash"]
+    with pytest.raises(NotImplementedError, match="torch takes MATH instead"):
+        op.build(Inputs(CPU, torch.float32), op.arguments(smallest(op)))
+
+
+@pytest.mark.parametrize("name", [name for name in OPS if name.startswith("attention")])
+def test_attentions_reference_is_the_math_of_it(name: str) -> None:
+    op = OPS[name]
+    inputs = Inputs(CPU, torch.float32, reference=True)
+    out = result_of(
+        op.build(inputs, op.arguments("b=2 h=4 kv=6 d=8 kv_heads=2" + ("" if "decode" in name else " q=6")))
+    )
+    query, key, value = (tensor.double() for tensor in inputs.made)
+    key, value = (tensor.repeat_interleave(2, dim=1) for tensor in (key, value))
+    weights = torch.softmax(query @ key.transpose(-1, -2) / math.sqrt(8), dim=-1)
+    assert error(out, weights @ value) < 1e-14
+
+
+@pytest.mark.parametrize("name", ["sdpa", "sdpa_math", "sdpa_flash"])
+def test_causal_attention_hides_the_future(name: str) -> None:
+    op = OPS[f"attention.{name}"]
+    inputs = Inputs(CPU, torch.float32)
+    built = op.build(inputs, op.arguments("b=1 h=2 q=6 kv=6 d=8 causal=True"))
+    before: Any = built()
+    inputs.made[1][:, :, 4:] += 1
+    after: Any = built()
+    assert torch.equal(before[:, :, :4], after[:, :, :4])
+    assert not torch.equal(before[:, :, 4:], after[:, :, 4:])

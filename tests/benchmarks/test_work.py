@@ -1,0 +1,106 @@
+"""Stated FLOPs and bytes: equal to torch's counter where it counts rightly, to the formula written out elsewhere."""
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from accel_micro.definition import Op
+
+from .families import OPS, result_of, shape_only
+
+COUNTED = [name for name in OPS if name.startswith(("matmul", "conv2d")) or name == "attention.sdpa_math"]
+
+
+def counted(op: Op, shape: str, direction: str) -> int:
+    """FLOPs by torch's counter, in shape only."""
+    inputs = shape_only(differentiate=direction == "backward")
+    built = op.build(inputs, op.arguments(shape))
+    if direction == "forward":
+        with FlopCounterMode(display=False) as counter:
+            result_of(built)
+        return counter.get_total_flops()
+    with FlopCounterMode(display=False) as counter:
+        forward = built()
+    before = counter.get_total_flops()
+    with FlopCounterMode(display=False) as counter:
+        torch.autograd.grad(forward, inputs.leaves, torch.empty_like(forward))
+    assert before > 0
+    return counter.get_total_flops()
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+@pytest.mark.parametrize("name", COUNTED)
+def test_stated_flops_are_those_that_torch_counts(name: str, direction: str) -> None:
+    op = OPS[name]
+    for shape in op.all_shapes:
+        arguments = op.arguments(shape)
+        if arguments.get("causal"):
+            continue  # torch does not count what the mask saves
+        groups = arguments["c"] if name == "conv2d.depthwise" else arguments.get("groups", 1)
+        stated = op.stated_work(direction, "float32", shape)["flops"]
+        if direction == "backward" and groups > 1:
+            # torch takes the groups for one in the gradient of the filter: it counts 1 + groups forwards, not 2.
+            stated *= (1 + groups) / 2
+        assert stated == counted(op, shape, direction), shape
+
+
+def test_causal_attention_is_counted_pair_by_pair() -> None:
+    length, heads, d = 7, 3, 5
+    seen = torch.ones(length, length).tril().sum().item()
+    stated = OPS["attention.sdpa"].stated_work(
+        "forward", "float32", f"b=2 h={heads} q=7 kv=7 d={d} causal=True"
+    )
+    assert stated["flops"] == 2 * heads * seen * (2 * d + 2 * d)
+
+
+def test_sharing_keys_among_heads_saves_no_flops() -> None:
+    op = OPS["attention.sdpa"]
+    shape = "b=1 h=8 q=16 kv=16 d=4"
+    assert op.stated_work("forward", "float32", shape) == op.stated_work(
+        "forward", "float32", f"{shape} kv_heads=2"
+    )
+
+
+def test_decoding_sees_every_key_once() -> None:
+    stated = OPS["attention.decode"].stated_work("forward", "float32", "b=2 h=4 kv=100 d=8")
+    assert stated["flops"] == 2 * 4 * 100 * (2 * 8 + 2 * 8)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "saving"),
+    [
+        ("conv2d.conv3x3", "n=1 c=8 hw=8 out=8", (6 * 3) ** 2 / 8**2),
+        ("conv2d.grouped", "n=1 c=8 hw=8 out=8 groups=2 k=5 pad=2", 25.0),
+        ("conv2d.conv1x1", "n=1 c=8 hw=8 out=8", 1.0),
+        ("conv2d.strided", "n=1 c=8 hw=8 out=8", 1.0),
+    ],
+)
+def test_fast_algorithms_save_what_they_are_known_to(name: str, shape: str, saving: float) -> None:
+    assert OPS[name].stated_work("forward", "float32", shape)["saving"] == saving
+
+
+def test_savings_are_never_below_one() -> None:
+    for op in OPS.values():
+        for shape in op.all_shapes:
+            assert op.stated_work("forward", "float32", shape).get("saving", 1.0) >= 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "states"), [("sgd", 0), ("momentum", 1), ("adam", 2), ("adamw", 2), ("adadelta", 2)]
+)
+def test_optimizers_move_parameters_gradients_and_averages(name: str, states: int) -> None:
+    op = OPS[f"optimizer.{name}"]
+    arguments = op.arguments("tensors=3 elements=100 impl=forloop")
+    from accel_micro.measure.inputs import Inputs
+
+    optimizer = op.build(Inputs(torch.device("cpu"), torch.float32), arguments).call.__self__
+    kept = [
+        value
+        for state in optimizer.state.values()
+        for value in state.values()
+        if isinstance(value, torch.Tensor) and value.numel() == 100
+    ]
+    assert len(kept) == 3 * states
+    for dtype, itemsize in (("float32", 4), ("bfloat16", 2)):
+        work = op.stated_work("forward", dtype, "tensors=3 elements=100 impl=forloop")
+        assert work == {"flops": 0.0, "bytes": 300 * itemsize * (1 + 1 + states + 1 + states)}
