@@ -120,13 +120,17 @@ def _unfinite(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def to_csv(report: Report) -> str:
-    """One line a case, failed and skipped ones too; SI units are in the column names, unknown is empty."""
+    """One line a case, failed and skipped ones too; SI units are in the column names, unknown is empty.
+
+    Texts are on one line each, whatever the records hold, so that tools which work by lines can read it.
+    """
     lines = [_csv_line(row) for row in report.rows]
     lines += [{**asdict(case), "skipped": skip.reason} for skip in report.skips for case in skip.cases]
     out = io.StringIO()
     writer = csv.DictWriter(out, CSV_COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(lines)
+    for line in lines:
+        writer.writerow({key: words.clean(v) if isinstance(v, str) else v for key, v in line.items()})
     return out.getvalue()
 
 

@@ -100,7 +100,7 @@ def duration(seconds: float) -> str:
     """A duration for people.
 
     >>> duration(7.4), duration(95), duration(3700)
-    ('7 s', '1 min 35 s', '1 h 02 min')
+    ('7 s', '1 min 35 s', '1 h 01 min')
     """
     whole = round(seconds)
     if whole < 60:

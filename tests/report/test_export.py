@@ -16,6 +16,7 @@ from accel_micro.measure.records import Case, Check, Failure, Record, Work
 from accel_micro.report.export import CSV_COLUMNS, SCHEMA, records_from_json, row_to_json, to_csv, to_json
 from accel_micro.report.markdown import to_markdown
 from accel_micro.report.rows import collect
+from accel_micro.report.words import clean
 from tests.report.fixtures import FACTS, FINDINGS, cpu_records, h100_records
 
 Golden = Callable[[str], SnapshotAssertion]
@@ -145,7 +146,8 @@ def test_any_text_survives_csv_and_json(op: str, shape: str, detail: str) -> Non
     text = to_csv(collect(records))
     rows = list(csv.reader(io.StringIO(text, newline="")))
     assert {len(row) for row in rows} == {len(CSV_COLUMNS)}
-    assert {row[0] for row in rows[1:]} == {op}
+    assert {row[0] for row in rows[1:]} == {clean(op)}
+    assert text.count("\n") == len(text.splitlines()) == 1 + len(records)
 
 
 @settings(max_examples=50)
