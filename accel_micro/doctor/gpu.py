@@ -54,7 +54,7 @@ def build_without_gpu(host: View, torch: View) -> Iterator[Finding]:
 def driver_missing(host: View, torch: View) -> Iterator[Finding]:
     """The bus shows a card that no driver answers for."""
     answering = {device.text("vendor") for device in host.views("gpu.devices")}
-    on_bus = {card.text("vendor") for card in host.views("gpu.pci") if not card.flag("integrated")}
+    on_bus = {card.text("vendor") for card in host.views("gpu.pci")}
     if "NVIDIA" in on_bus - answering:
         yield Finding(
             "GPU without driver",

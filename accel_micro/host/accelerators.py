@@ -38,7 +38,8 @@ def pci_display_controllers(root: Path = read.ROOT) -> list[dict[str, Any]]:
             continue
         link = folder / "driver"
         driver = link.resolve().name if link.exists() else None
-        integrated = folder.name.startswith("0000:00:")
+        # Intel's integrated graphics has this address on every machine; a guest sees real cards on bus 0 too.
+        integrated = _PCI_VENDORS[vendor] == "Intel" and folder.name == "0000:00:02.0"
         found.append({"vendor": _PCI_VENDORS[vendor], "driver": driver, "integrated": integrated})
     return found
 

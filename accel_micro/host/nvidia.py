@@ -169,8 +169,9 @@ def _by_nvml() -> list[Gpu] | None:
 def _read(nvml: Any, handle: Any) -> Gpu:
     questions: dict[str, Callable[[], Any]] = {
         "name": lambda: _plain(nvml.nvmlDeviceGetName(handle)),
-        "memory_bytes": lambda: nvml.nvmlDeviceGetMemoryInfo(handle).total,
-        "memory_used_bytes": lambda: nvml.nvmlDeviceGetMemoryInfo(handle).used,
+        # Version 2 counts what the driver reserves apart, as nvidia-smi does.
+        "memory_bytes": lambda: nvml.nvmlDeviceGetMemoryInfo(handle, nvml.nvmlMemory_v2).total,
+        "memory_used_bytes": lambda: nvml.nvmlDeviceGetMemoryInfo(handle, nvml.nvmlMemory_v2).used,
         "utilization": lambda: nvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100,
         "temperature_celsius": lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU),
         "power_watts": lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1000,

@@ -41,8 +41,10 @@ _SPEED_VARIABLES = re.compile(
     r"|ROCBLAS|HIPBLASLT|XLA|PJRT|NEURON|ONEDNN|DNNL|ATEN|SYCL|ZE|IGC|MALLOC|GLIBC|TRITON)_\w+"
     r"|NVIDIA_TF32_OVERRIDE|LD_PRELOAD|DYLD_INSERT_LIBRARIES|PYTHON(DEVMODE|MALLOC|TRACEMALLOC|HASHSEED|_GIL|_JIT)"
 )
-# Places and secrets say nothing about speed, and facts are shared with results.
-_NOT_SPEED = re.compile(r".*_(HOME|PATH|DIR|ROOT|CACHE|FILE)$|.*(TOKEN|SECRET|PASSWORD|KEY|CREDENTIAL).*")
+# Places, versions and secrets say nothing about speed, and facts are shared with results.
+_NOT_SPEED = re.compile(
+    r".*_(HOME|PATH|DIR|ROOT|CACHE|FILE|VERSION|ARCH_LIST)$|.*(TOKEN|SECRET|PASSWORD|KEY|CREDENTIAL).*"
+)
 
 
 def gather(put: Put, root: Path = read.ROOT) -> None:
@@ -68,8 +70,10 @@ def gather_memory(put: Put, root: Path = read.ROOT) -> None:
     """Facts named `memory.…` that do not change while one looks."""
     import psutil
 
-    put("memory.total_bytes", psutil.virtual_memory().total, "psutil.virtual_memory")
-    put("memory.limit_bytes", cgroups.memory_limit_bytes(root), "cgroup memory.max, memory.limit_in_bytes")
+    total, limit = psutil.virtual_memory().total, cgroups.memory_limit_bytes(root)
+    put("memory.total_bytes", total, "psutil.virtual_memory")
+    binding = limit if limit is not None and limit < total else None
+    put("memory.limit_bytes", binding, "cgroup memory.max, memory.high, memory.limit_in_bytes")
 
 
 def gather_python(put: Put) -> None:

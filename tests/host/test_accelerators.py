@@ -87,8 +87,8 @@ def test_the_bus(tmp_path: Path) -> None:
         {
             f"{devices}/0000:00:02.0/class": "0x030000\n",
             f"{devices}/0000:00:02.0/vendor": "0x8086\n",
-            f"{devices}/0000:01:00.0/class": "0x030200\n",
-            f"{devices}/0000:01:00.0/vendor": "0x10de\n",
+            f"{devices}/0000:00:06.0/class": "0x030200\n",
+            f"{devices}/0000:00:06.0/vendor": "0x10de\n",
             f"{devices}/0000:02:00.0/class": "0x020000\n",
             f"{devices}/0000:02:00.0/vendor": "0x10de\n",
             f"{devices}/0000:03:00.0/class": "nonsense\n",

@@ -77,6 +77,8 @@ def test_variables_that_change_speed_are_kept_and_others_are_not() -> None:
         "TORCH_HOME": "/home/someone/.cache",
         "TORCHINDUCTOR_CACHE_DIR": "/home/someone",
         "TORCH_API_TOKEN": "secret",
+        "NCCL_VERSION": "2.28.3-1",
+        "TORCH_CUDA_ARCH_LIST": "9.0a",
         "HOME": "/home/someone",
         "OMPI_COMM_WORLD_RANK": "0",
     }
@@ -104,6 +106,16 @@ def test_observers_of_a_fresh_interpreter(options: list[str], expected: str) -> 
         [sys.executable, *options, "-c", code], capture_output=True, text=True, check=True, env={"PATH": ""}
     )
     assert done.stdout == expected
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(1 << 20, 1 << 20), (1 << 59, None), (None, None)])
+def test_a_memory_limit_above_the_memory_is_none(
+    monkeypatch: pytest.MonkeyPatch, limit: int | None, expected: int | None
+) -> None:
+    monkeypatch.setattr(system.cgroups, "memory_limit_bytes", lambda root: limit)
+    facts = {}
+    system.gather_memory(lambda name, value, source: facts.update({name: value}))
+    assert facts["memory.limit_bytes"] == expected
 
 
 def test_a_tracer_and_a_profiler_are_seen() -> None:
