@@ -11,20 +11,10 @@ import tempfile
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-ENVIRONMENT_VARIABLE: Final = "ACCEL_MICRO_CACHE"
-"""Names another folder than the user's cache folder."""
-
-
-def cache_folder() -> Path:
-    """The folder of what accel_micro remembers about this machine."""
-    named = os.environ.get(ENVIRONMENT_VARIABLE)
-    if named:
-        return Path(named)
-    from platformdirs import user_cache_path
-
-    return user_cache_path("accel_micro")
+from accel_micro.host.cache import ENVIRONMENT_VARIABLE as ENVIRONMENT_VARIABLE
+from accel_micro.host.cache import cache_folder as cache_folder
 
 
 @lru_cache(maxsize=1)

@@ -15,4 +15,4 @@ def cache_folder() -> Path:
         return Path(named)
     from platformdirs import user_cache_path
 
-    return user_cache_path("accel-micro")
+    return user_cache_path("accel_micro")
