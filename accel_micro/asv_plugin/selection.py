@@ -5,6 +5,7 @@ environment says which devices there are, and the rest is decided before anythin
 """
 
 import os
+import subprocess
 import sys
 import sysconfig
 from collections import Counter
@@ -14,7 +15,8 @@ from typing import Any, Final
 
 from asv.benchmarks import Benchmarks
 from asv.console import log
-from asv.util import ProcessError, UserError
+from asv.environment import ExistingEnvironment
+from asv.util import UserError
 
 import accel_micro
 from accel_micro import profiles
@@ -23,6 +25,7 @@ from accel_micro.asv_plugin.errors import EnvironmentLacks, WrongUse
 from accel_micro.asv_plugin.state import OP_KEY
 
 _IMPORT_VARIABLE: Final = "ASV_PYTHONPATH"
+_PATIENCE_SECONDS: Final = 300
 
 
 def install() -> None:
@@ -44,30 +47,34 @@ def report_of(environment: Any) -> Mapping[str, Any]:
     Raises:
         EnvironmentLacks: it cannot import torch or accel_micro.
     """
-    reports = state.current().reports
-    if environment.name not in reports:
-        variables = {**os.environ, **environment.env_vars}
-        variables["PYTHONPATH"] = variables.get(_IMPORT_VARIABLE, "")
+    run = state.current()
+    if environment.name not in run.reports:
+        process = run.asking.pop(environment.name, None) or _ask(environment)
         try:
-            output = environment.run(
-                ["-m", "accel_micro.asv_plugin.prepare"],
-                env=variables,
-                cwd=str(Path(sys.prefix)),
-                dots=False,
-                display_error=False,
-            )
-        except ProcessError as error:
-            last = (error.stderr.strip() or error.stdout.strip() or "no output").splitlines()[-1]
+            output, errors = process.communicate(timeout=_PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
             raise EnvironmentLacks(
-                f"environment {environment.name} cannot be asked for its devices: {last}"
+                f"environment {environment.name} did not say within {_PATIENCE_SECONDS} s which devices it has"
             ) from None
-        report = prepare.read(output)
+        finally:
+            state.end(process)
+        report = prepare.read(output.decode(errors="replace"))
         if report is None:
+            last = (errors + output).decode(errors="replace").strip().splitlines() or ["no output"]
             raise EnvironmentLacks(
-                f"environment {environment.name} did not say which devices it has: {output[-500:]!r}"
+                f"environment {environment.name} did not say which devices it has: {last[-1]}"
             )
-        reports[environment.name] = report
-    return reports[environment.name]
+        run.reports[environment.name] = report
+    return run.reports[environment.name]
+
+
+def _ask(environment: Any) -> "subprocess.Popen[bytes]":
+    variables = {**os.environ, **environment.env_vars}
+    variables["PYTHONPATH"] = variables.get(_IMPORT_VARIABLE, "")
+    process: subprocess.Popen[bytes] = environment.run(
+        ["-m", "accel_micro.asv_plugin.prepare"], env=variables, cwd=sys.prefix, return_popen=True
+    )
+    return process
 
 
 def why_skipped(benchmark: Mapping[str, Any], index: int, report: Mapping[str, Any]) -> str | None:
@@ -120,17 +127,20 @@ def _select_after(original: Callable[..., Any]) -> Callable[..., Any]:
     def discover(
         cls: Any, conf: Any, repo: Any, environments: Iterable[Any], commit_hash: Any, **options: Any
     ) -> Any:
-        benchmarks = original(cls, conf, repo, environments, commit_hash, **options)
-        regex = options.get("regex")
-        if not benchmarks and regex and regex != ["just-discover"]:
-            raise WrongUse(
-                f"no benchmark matches {' or '.join([regex] if isinstance(regex, str) else regex)}"
-            )
-        if options.get("check") or not any(OP_KEY in benchmark for benchmark in benchmarks.values()):
-            return benchmarks
+        environments = list(environments)
         with state.running() as run:
+            if not options.get("check") and environments and isinstance(environments[0], ExistingEnvironment):
+                # It imports torch, and so does the discovery: let both do so at once.
+                run.asking[environments[0].name] = _ask(environments[0])
+            benchmarks = original(cls, conf, repo, environments, commit_hash, **options)
+            regex = options.get("regex")
+            if not benchmarks and regex and regex != ["just-discover"]:
+                wanted = [regex] if isinstance(regex, str) else regex
+                raise WrongUse(f"no benchmark matches {' or '.join(wanted)}")
+            if options.get("check") or not any(OP_KEY in benchmark for benchmark in benchmarks.values()):
+                return benchmarks
             # Only the first environment is known to exist by now: asv imported the suite there.
-            left = select(benchmarks, [report_of(next(iter(environments)))])
+            left = select(benchmarks, [report_of(environments[0])])
         cases = sum(len(left.benchmark_selection[name] or [0]) for name in left)
         log.info(f"Profile {run.profile.name}: {cases} of the suite's cases and clocks run here")
         return left

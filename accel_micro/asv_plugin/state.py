@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import subprocess
 import tempfile
 import uuid
 from ast import literal_eval
@@ -56,7 +57,7 @@ class Run:
 
     Attributes:
         records: one for each process so far.
-        reports: environment name → what `prepare` said about it.
+        reports: environment name → what `prepare` said about it; asking: processes that are yet to say it.
         rounds: processes started so far, by build, environment and case.
         failed: answers of cases that failed, by build, environment, benchmark and index: not tried again.
         stopped: somebody pressed Ctrl-C.
@@ -70,6 +71,7 @@ class Run:
     listeners: list[Listener] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     reports: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    asking: "dict[str, subprocess.Popen[bytes]]" = field(default_factory=dict)
     rounds: Counter[tuple[str, str, Case]] = field(default_factory=Counter)
     failed: dict[tuple[str, str, str, int], Any] = field(default_factory=dict)
     locks: DeviceLocks = field(default_factory=DeviceLocks)
@@ -128,7 +130,16 @@ def running(*listeners: Listener) -> Iterator[Run]:
             yield _current
         finally:
             _current.locks.release()
+            for process in _current.asking.values():
+                end(process)
             _current = None
+
+
+def end(process: "subprocess.Popen[bytes]") -> None:
+    """End a process that asv started as leader of its group, if it still runs."""
+    if process.poll() is None:
+        process.kill()
+        process.communicate()
 
 
 def combinations(benchmark: Mapping[str, Any]) -> list[tuple[str, ...]]:
