@@ -75,8 +75,15 @@ def _members(heading: str, value: Any) -> Iterator[tuple[str, Mapping[str, Any]]
     if isinstance(value, Mapping):
         yield heading, value
     elif isinstance(value, (list, tuple)) and all(isinstance(item, Mapping) for item in value):
+        if all(_is_short(item) for item in value):
+            return
         for number, item in enumerate(value):
             yield (f"{heading} {number}" if len(value) > 1 else heading), item
+
+
+def _is_short(item: Mapping[str, Any]) -> bool:
+    """Such as a process with its number and load: a line each would be too much."""
+    return len(item) <= 3 and not any(isinstance(value, (Mapping, list, tuple)) for value in item.values())
 
 
 def label(key: str) -> str:
@@ -96,7 +103,10 @@ def text(key: str, value: Any) -> str:
                 return form(value)
         return f"{value:g}" if isinstance(value, float) else str(value)
     if isinstance(value, (list, tuple)):
-        return ", ".join(text(key, item) for item in value)
+        separator = "; " if any(isinstance(item, Mapping) for item in value) else ", "
+        return separator.join(text(key, item) for item in value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{label(str(name))} {text(str(name), item)}" for name, item in value.items())
     return str(value)
 
 

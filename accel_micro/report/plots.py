@@ -75,8 +75,8 @@ def strip(processes: Sequence[Process], e: Estimate) -> Strip:
 
 def _difference(log: float) -> str:
     ratio = math.exp(log)
-    if ratio >= 2:
-        return f"×{ratio:.1f}"
+    if ratio >= 2 or ratio <= 0.5:
+        return f"×{units.factor(ratio)[:-1]}" if ratio > 1 else f"÷{units.factor(1 / ratio)[:-1]}"
     percent = 100 * (ratio - 1)
     digits = 0 if abs(percent) >= 9.95 else 1
     return f"{percent:+.{digits}f} %".replace("-", "−")

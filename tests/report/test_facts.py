@@ -25,11 +25,22 @@ def test_groups_keep_order_units_and_sources() -> None:
     assert groups["torch build"][0].source == "torch.__version__", "a group may bring sources of its own"
 
 
+MORE = {"driver": "580", "memory_bytes": 1, "persistence": True}
+
+
 def test_several_devices_are_numbered_and_loose_facts_come_first() -> None:
-    found = facts.groups({"gpu": {"devices": [{"name": "a"}, {"name": "b"}]}, "threads": 4, "none": None})
+    found = facts.groups(
+        {"gpu": {"devices": [{"name": "a", **MORE}, {"name": "b", **MORE}]}, "threads": 4, "none": None}
+    )
     assert [(group.name, group.facts[0].text) for group in found] == [
         ("", "4"), ("gpu devices 0", "a"), ("gpu devices 1", "b")
     ]  # fmt: skip
+
+
+def test_short_items_of_a_list_share_a_line() -> None:
+    processes = [{"name": "python", "pid": 12, "cores": 0.72}, {"name": "make", "pid": 7, "cores": 0.5}]
+    (group,) = facts.groups({"load": {"processes": processes}})
+    assert group.facts[0].text == "name python, pid 12, cores 0.72; name make, pid 7, cores 0.5"
 
 
 def test_summary_names_processor_accelerators_and_system() -> None:

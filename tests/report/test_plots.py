@@ -45,6 +45,9 @@ def test_the_ends_of_a_strip_are_named() -> None:
     samples = (0.9, 1.0, 1.0, 1.0, 3.0)
     strip = plots.strip([replace(process(1.0), samples=samples, raw_samples=samples)], estimate([samples]))
     assert (strip.below, strip.above) == ("−10 %", "×3.0")
+    samples = (0.001, 1.0, 1.0, 1.0, 1.3)
+    strip = plots.strip([replace(process(1.0), samples=samples, raw_samples=samples)], estimate([samples]))
+    assert (strip.below, strip.above) == ("÷1000", "+30 %")
 
 
 def test_tiny_scatter_does_not_fill_the_strip() -> None:
