@@ -6,9 +6,9 @@ into a small result. 1023 is a size that no kernel likes. Named shapes are layer
 classic MNIST net, VGG, GPT-2 and Llama 2 7B.
 """
 
+import torch
 import torch.nn.functional as F  # noqa: N812
 
-import torch
 from accel_micro.suite import op
 
 

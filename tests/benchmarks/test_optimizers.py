@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
 import benchmarks.optimizer as family
-import torch
 from accel_micro.measure.inputs import Inputs
 
 from .families import OPS, result_of
