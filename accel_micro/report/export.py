@@ -55,9 +55,11 @@ def to_json(
         "skips": [
             {"reason": skip.reason, "cases": [asdict(case) for case in skip.cases]} for skip in report.skips
         ],
-        "records": [record.to_json() for record in records],
     }
-    return json.dumps(_finite(data), indent=1, ensure_ascii=False, default=str) + "\n"
+    # A record a line, as in the files they come from: twenty samples on twenty lines help nobody.
+    text = json.dumps(_finite(data), indent=1, ensure_ascii=False, default=str).removesuffix("\n}")
+    lines = (json.dumps(_finite(record.to_json()), ensure_ascii=False) for record in records)
+    return f'{text},\n "records": [\n' + ",\n".join(lines) + "\n ]\n}\n"
 
 
 def records_from_json(text: str) -> list[Record]:
