@@ -90,7 +90,7 @@ def _complete(gpu: Gpu, cuda_version: str | None, processes: Mapping[str, list[G
 def parse_gpus(text: str, names: tuple[str, ...]) -> list[Gpu]:
     """`nvidia-smi --query-gpu --format=csv,noheader,nounits` → facts; what reads `[N/A]` is absent."""
     found = []
-    for row in csv.reader(text.splitlines(), skipinitialspace=True):
+    for row in _rows(text):
         if len(row) == len(names):
             values = {name: _value(name, cell.strip()) for name, cell in zip(names, row, strict=True)}
             if values.get("name"):
@@ -131,13 +131,20 @@ def parse_cuda_version(text: str) -> str | None:
 def parse_processes(text: str) -> dict[str, list[Gpu]]:
     """`nvidia-smi --query-compute-apps` (bus, pid, name, MiB) → processes that use each GPU, by its bus."""
     found: dict[str, list[Gpu]] = {}
-    for row in csv.reader(text.splitlines(), skipinitialspace=True):
+    for row in _rows(text):
         pid = read.to_integer(row[1]) if len(row) == 4 else None
         if pid is not None:
             memory = _value("memory_bytes", row[3].strip())
             process = {"pid": pid, "name": _base_name(row[2]), "memory_bytes": memory}
             found.setdefault(row[0].strip(), []).append({k: v for k, v in process.items() if v is not None})
     return found
+
+
+def _rows(text: str) -> list[list[str]]:
+    try:
+        return list(csv.reader(text.splitlines(), skipinitialspace=True))
+    except csv.Error:  # a NUL, before Python 3.11
+        return []
 
 
 def _base_name(path: str) -> str:
