@@ -2,8 +2,8 @@
 
 Both are read behind a queue that a spinning kernel keeps busy. Dispatch: the host enqueues calls and never waits.
 Device: a CUDA graph of some calls, replayed between two events, so that no launch shows. For calls that cannot be
-captured the profiler sums the kernels; events around such calls would count the gaps between kernels too (measured on an
-H100: 8 % too much for Adam over four large tensors, 80 % for two hundred small ones).
+captured the profiler sums the kernels; events around such calls would count the gaps between kernels too (measured on
+an H100: 8 % too much for Adam over four large tensors, 80 % for two hundred small ones).
 The event recorded behind the spin must still be pending when enqueueing ends: that proves the queue never ran dry.
 """
 

@@ -11,7 +11,7 @@ from accel_micro import devices
 from accel_micro.devices import full_speed
 from accel_micro.devices.base import Call, Device, DeviceUnavailable, Queue, QueueTooShort
 from accel_micro.measure.flags import Flag
-from accel_micro.measure.gate import choose
+from accel_micro.measure.gate import PRIOR_SENSITIVITY, choose
 from accel_micro.measure.plausibility import not_growing
 from accel_micro.measure.process import CLOCKS, SAMPLES, Process
 from accel_micro.measure.turns import Reader, take_turns, throughput_over_larger
@@ -27,6 +27,10 @@ _DRIFTING: Final = 0.05
 _NOISY: Final = 0.10
 _LOW_CLOCK: Final = 0.9
 _AGREEMENT: Final = 0.15
+_GROWTH_TRIES: Final = 7
+_REPEATS: Final = 3
+_MOSTLY_WORK: Final = 2.0
+_LONGEST_TRY_SECONDS: Final = 0.5
 _SLOPE_PAYS_BELOW_SECONDS: Final = 10e-3
 """One call that lasts longer hides the final synchronisation (some 10 µs) by itself."""
 
@@ -163,7 +167,7 @@ class Sampler:
         most = max(4 * least, _WARMUP_SHARE_OF_BUDGET * self.budget_seconds)
         start = device.now()
         calls = 1
-        previous: float | None = None
+        medians: list[float] = []
         while True:
             readings: list[float] = []
             while len(readings) < _WARMUP_SAMPLES:
@@ -177,18 +181,17 @@ class Sampler:
                 if device.now() - start > most and len(readings) >= 2:
                     break
             speed = min(1.0, device.probe_host_speed() / self._host_reference)
-            current = median(readings) * speed**0.6
+            medians.append(median(readings) * speed**PRIOR_SENSITIVITY)
             elapsed = device.now() - start
-            drift = abs(current / previous - 1) if previous is not None else math.inf
-            if elapsed >= least and drift <= _WARMUP_AGREEMENT:
+            settled = len(medians) > 1 and abs(medians[-1] / medians[-2] - 1) <= _WARMUP_AGREEMENT
+            if elapsed >= least and settled:
                 break
             if elapsed >= most:
-                if math.isfinite(drift) and drift > _DRIFTING:
-                    self._flags.append(
-                        Flag("warm-up capped", f"still {100 * drift:.0f} % apart after {elapsed:.1f} s")
-                    )
+                drift = abs(medians[-1] / medians[len(medians) // 2] - 1)
+                if drift > _DRIFTING:
+                    detail = f"{100 * drift:.0f} % drift in the last half of {elapsed:.1f} s"
+                    self._flags.append(Flag("warm-up capped", detail))
                 break
-            previous = current
         self._seconds_per_call = min(readings)
         self.warmup_seconds = device.now() - start
         self._warm = True
@@ -251,11 +254,9 @@ class Sampler:
             calls = self._calls_for_block()
             return calls, lambda: self._latency(calls), ()
         if clock == "throughput":
-            calls = self._calls_for_block()
-            self._require_growth(calls)
+            calls = self._calls_that_grow(self._calls_for_block())
             if not self.device.asynchronous or self._seconds_per_call >= _SLOPE_PAYS_BELOW_SECONDS:
                 return calls, lambda: self._seconds_of(calls) / calls, ()
-            calls = max(1, calls // 2)  # n and 3n together make the block
             return calls, lambda: self._slope(calls), ()
         if self._queue is None:
             self._queue = self.device.queue(self.call)
@@ -293,14 +294,31 @@ class Sampler:
         # A pause in the shorter block can make the slope absurd; then the longer block alone is the better answer.
         return slope if slope > 0.5 * thrice / (3 * calls) else thrice / (3 * calls)
 
-    def _require_growth(self, calls: int) -> None:
-        """Raises Implausible when 3n calls hardly take longer than n, in the best of three tries."""
-        problem = None
-        for _ in range(3):
-            problem = not_growing(self._seconds_of(calls), self._seconds_of(3 * calls))
-            if problem is None:
-                return
-        raise Implausible(problem)
+    def _calls_that_grow(self, calls: int) -> int:
+        """Calls per block such that the calls, and not the final synchronisation, make its time.
+
+        Raises:
+            Implausible: three times as many calls never take much longer.
+        """
+        for _ in range(_GROWTH_TRIES):
+            once = thrice = math.inf
+            for _ in range(_REPEATS):  # the least of a few: a pause in one block must not look like a cached answer
+                once, thrice = min(once, self._seconds_of(calls)), min(thrice, self._seconds_of(3 * calls))
+                problem = not_growing(once, thrice)
+                if thrice >= _MOSTLY_WORK * once or (problem is None and not self.device.asynchronous):
+                    return self._calls_of_slope(calls, once, thrice)
+            if thrice > _LONGEST_TRY_SECONDS:
+                break
+            calls *= 4
+        if problem is not None:
+            raise Implausible(problem)
+        return calls
+
+    def _calls_of_slope(self, calls: int, once: float, thrice: float) -> int:
+        if not self.device.asynchronous:
+            return calls
+        self._seconds_per_call = (thrice - once) / (2 * calls)
+        return max(1, round(BLOCK_SECONDS / (2 * self._seconds_per_call)))  # n and 3n together make the block
 
     # From blocks to a process
 

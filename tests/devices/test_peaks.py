@@ -1,0 +1,50 @@
+"""Peaks are measured once, remembered, and looked up by the size of the working set."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from accel_micro import devices
+from accel_micro.devices import peaks, store
+
+
+def test_a_larger_working_set_never_has_a_higher_peak() -> None:
+    cpu = devices.get("cpu")
+    ladder = {"65536": 30e9, "1048576": 160e9, "16777216": 60e9, "268435456": 20e9}
+    store.update("peaks", lambda data: data.update({peaks.machine_key(cpu): {"bytes": ladder}}))
+    rates = [peaks.bytes_per_second(cpu, size) for size in (1e3, 1e5, 1e6, 4e6, 1e8, 1e9, 1e12)]
+    assert rates == sorted(rates, key=lambda rate: -(rate or 0))
+    assert rates[0] == 160e9  # a small set may sit in a cache whose own rung was too short to show its rate
+    assert rates[-1] == 20e9
+
+
+def test_unknown_arithmetic_is_refused() -> None:
+    with pytest.raises(ValueError, match="unknown arithmetic 'int4'; known: float64, float32"):
+        peaks.flops_per_second(devices.get("cpu"), "int4")
+
+
+def test_peaks_are_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu = devices.get("cpu")
+    asked: list[str] = []
+
+    def measured(device: Any, arithmetic: str) -> float:
+        asked.append(arithmetic)
+        return 1e9
+
+    monkeypatch.setattr(peaks, "_measure_flops", measured)
+    assert [peaks.flops_per_second(cpu, "float32") for _ in range(3)] == [1e9] * 3
+    assert peaks.flops_per_second(cpu, "tf32") == 1e9  # on a CPU TF32 is float32
+    assert asked == ["float32"]
+
+
+@pytest.mark.slow
+def test_a_product_does_not_beat_the_measured_peak_and_comes_near_it() -> None:
+    cpu = devices.get("cpu")
+    with cpu.session():
+        peak = peaks.flops_per_second(cpu, "float32")
+        assert peak is not None
+        a = torch.randn(1024, 1024)
+        best = peaks._best_rate(cpu, lambda: a @ a, 2.0 * 1024**3)
+    assert best is not None
+    assert 0.3 * peak < best < 1.5 * peak

@@ -1,0 +1,69 @@
+"""The gate chooses by the probe and never by what is measured."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accel_micro.measure.gate import FULL_SPEED, PRIOR_SENSITIVITY, Block, choose, fit_sensitivity
+
+speeds = st.floats(0.3, 1.1)
+blocks = st.builds(Block, st.floats(1e-7, 1.0), speeds, speeds)
+
+
+@given(st.lists(blocks, min_size=5, max_size=60))
+def test_choice_does_not_look_at_times(taken: list[Block]) -> None:
+    other = [Block(1.0 / block.seconds, block.before, block.after) for block in taken]
+    first, second = choose(taken, 5), choose(other, 5)
+    assert [(b.before, b.after) for b in first.blocks] == [(b.before, b.after) for b in second.blocks]
+
+
+@given(st.lists(blocks, min_size=5, max_size=60), st.floats(0.01, 100))
+def test_samples_scale_with_times(taken: list[Block], factor: float) -> None:
+    scaled = [Block(block.seconds * factor, block.before, block.after) for block in taken]
+    expected = [sample * factor for sample in choose(taken, 5).samples]
+    assert choose(scaled, 5).samples == pytest.approx(expected, rel=1e-6)
+
+
+@given(st.lists(blocks, min_size=5, max_size=60))
+def test_full_speed_comes_first_and_is_left_as_it_is(taken: list[Block]) -> None:
+    chosen = choose(taken, 5)
+    full = sum(block.at_full_speed for block in taken)
+    assert sum(block.at_full_speed for block in chosen.blocks) == min(5, full)
+    assert 0.0 <= chosen.sensitivity <= 1.0
+    for block, sample in zip(chosen.blocks, chosen.samples, strict=True):
+        if block.at_full_speed:
+            assert sample == block.seconds
+        else:
+            assert sample <= block.seconds
+
+
+@pytest.mark.parametrize("true", [0.0, 0.3, 0.7, 1.0])
+def test_sensitivity_is_found_where_the_speed_varied(true: float) -> None:
+    varied = [0.5 + 0.5 * i / 40 for i in range(41)]
+    taken = [Block(1e-5 * speed**-true, speed, speed) for speed in varied]
+    assert fit_sensitivity(taken) == pytest.approx(true, abs=0.05)
+
+
+def test_sensitivity_is_the_prior_where_the_speed_never_varied() -> None:
+    taken = [Block(1e-5, 0.6, 0.6) for _ in range(20)]
+    assert fit_sensitivity(taken) == pytest.approx(PRIOR_SENSITIVITY)
+    assert choose(taken, 20).samples[0] == pytest.approx(1e-5 * 0.6**PRIOR_SENSITIVITY)
+
+
+def test_no_correction_where_none_is_asked_for() -> None:
+    taken = [Block(1e-5, 0.6, 0.6) for _ in range(20)]
+    assert choose(taken, 20, correct=False).samples == (1e-5,) * 20
+
+
+def test_speed_of_a_block_is_the_harmonic_mean_of_its_probes() -> None:
+    block = Block(1.0, 1.0, 0.5)
+    assert block.speed == pytest.approx(2 / 3)
+    assert block.slowest == 0.5
+    assert math.isclose(Block(1.0, FULL_SPEED, 1.0).slowest, FULL_SPEED)
+
+
+def test_too_few_blocks_are_refused() -> None:
+    with pytest.raises(ValueError, match="1 blocks cannot give 2 samples"):
+        choose([Block(1.0, 1.0, 1.0)], 2)

@@ -1,0 +1,55 @@
+"""Clocks take turns until each has enough."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from accel_micro.measure.turns import Reader, take_turns, throughput_over_larger
+
+
+def reader(clock: str, speeds: Iterator[float], seconds: float = 1e-3, reference: float | None = 1.0) -> Reader:
+    return Reader(clock, 10, lambda: seconds, lambda: next(speeds), reference, by_device=reference is None)
+
+
+def constantly(value: float) -> Iterator[float]:
+    while True:
+        yield value
+
+
+def test_they_alternate_and_stop_when_done() -> None:
+    log: list[str] = []
+    readers = [
+        Reader(name, 1, lambda name=name: log.append(name) or 1e-3, lambda: 1.0, 1.0, False)  # type: ignore[misc]
+        for name in ("throughput", "latency")
+    ]
+    take_turns(readers, 3, 100.0, now=lambda: 0.0)
+    assert log == ["throughput", "latency"] * 3
+
+
+def test_only_those_that_lack_full_speed_go_on() -> None:
+    time = iter(range(1000))
+    good, bad = reader("throughput", constantly(1.0)), reader("latency", constantly(0.5))
+    take_turns([good, bad], 4, budget_seconds=10, now=lambda: float(next(time)))
+    assert len(good.blocks()) == 4
+    assert len(bad.blocks()) == 4 + 9
+
+
+def test_a_reader_without_a_reference_takes_its_own_fast_percentile() -> None:
+    speeds = iter([100.0] * 10 + [110.0] * 10)
+    clock = reader("device", speeds, reference=None)
+    take_turns([clock], 10, 0.0, now=lambda: 1.0)
+    assert clock.reference == 110.0
+
+
+def test_agreement_of_the_clocks_is_judged_turn_by_turn() -> None:
+    # The machine slows half way; in every turn throughput is what dispatch is.
+    slow = iter([1e-6] * 10 + [2e-6] * 10)
+    other = iter([1e-6] * 10 + [2e-6] * 10)
+    readers = [
+        Reader("dispatch", 1, lambda: next(slow), lambda: 1.0, 1.0, False),
+        reader("device", constantly(1.0), 0.1e-6),
+        Reader("throughput", 1, lambda: next(other), lambda: 1.0, 1.0, False),
+    ]
+    take_turns(readers, 20, 0.0, now=lambda: 0.0)
+    assert throughput_over_larger(readers) == pytest.approx(1.0)
+    assert throughput_over_larger(readers[:2]) is None
