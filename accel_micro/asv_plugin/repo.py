@@ -33,12 +33,23 @@ class TorchRepo(Repo):  # type: ignore[misc]
 
     def __init__(self, url: str, mirror_path: str) -> None:
         self.results: Path | None = None
-        self.ledger = Ledger(Path(mirror_path) / "no ledger")  # until `open` names the results
+        self._ledger: Ledger | None = None
 
     def open(self, results: Path) -> None:
         """Use the ledger beside these results; asv gives a repository no configuration."""
         self.results = results
-        self.ledger = Ledger.beside(results)
+        self._ledger = Ledger.beside(results)
+
+    @property
+    def ledger(self) -> Ledger:
+        """What is known.
+
+        Raises:
+            RuntimeError: `open` was not called.
+        """
+        if self._ledger is None:
+            raise RuntimeError("a repository of builds is used before its results are known")
+        return self._ledger
 
     @classmethod
     def url_match(cls, url: str) -> bool:

@@ -70,7 +70,8 @@ def report_of(environment: Any) -> Mapping[str, Any]:
 
 def _ask(environment: Any) -> "subprocess.Popen[bytes]":
     variables = {**os.environ, **environment.env_vars}
-    variables["PYTHONPATH"] = variables.get(_IMPORT_VARIABLE, "")
+    paths = [variables.get(_IMPORT_VARIABLE, ""), variables.get("PYTHONPATH", "")]
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     process: subprocess.Popen[bytes] = environment.run(
         ["-m", "accel_micro.asv_plugin.prepare"], env=variables, cwd=sys.prefix, return_popen=True
     )

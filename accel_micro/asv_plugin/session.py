@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 WRONG_USE: Final = 2
 ENVIRONMENT: Final = 3
+_EXCEPTION: Final = re.compile(r"(?!subprocess\.|asv\.)[\w.]+(Error|Exception|Exit|Warning)(: .*)?$")
 
 
 class SessionError(RuntimeError):
@@ -159,12 +161,15 @@ def _configured(config: Path | None, results: Path | None, html: Path | None) ->
 
 
 def _told(error: Exception, log: Path) -> tuple[str, int]:
-    # Some of asv's errors say nothing: it has logged what went wrong before.
+    code = getattr(error, "exit_code", WRONG_USE)
     text = str(error).strip()
-    if not text or "Failed to build the project" in text:
-        said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        text = f"{text} {said[-1].strip() if said else ''} ({log} has all of it)".strip()
-    return text, getattr(error, "exit_code", WRONG_USE)
+    if text and "Failed to build the project" not in text:
+        return text, code
+    # asv's error says nothing here; what the suite's own process printed last is in the log.
+    said = log.read_text(encoding="utf-8", errors="replace")
+    printed = [line.strip() for line in said.splitlines() if _EXCEPTION.match(line.strip())]
+    why = printed[-1] if printed else text or "asv failed"
+    return f"the suite cannot be imported: {why} (all of it: {log})", code
 
 
 @contextlib.contextmanager
