@@ -181,7 +181,6 @@ def _row(row: Row, number: int) -> dict[str, Any]:
         "search": _search_text(row),
         "clock": row.clock,
         "time": units.time_text(e),
-        "within_only": e.within_only,
         "strip": _strip(row, row.clock or ""),
         "rate": units.quantity(row.rate.per_second, row.rate.unit) if row.rate else "",
         "share": units.percent(share) if share is not None else "",
