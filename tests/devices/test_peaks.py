@@ -39,7 +39,7 @@ def test_peaks_are_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_a_product_does_not_beat_the_measured_peak_and_comes_near_it() -> None:
+def test_a_product_does_not_beat_the_measured_peak() -> None:
     cpu = devices.get("cpu")
     with cpu.session():
         peak = peaks.flops_per_second(cpu, "float32")
@@ -47,4 +47,4 @@ def test_a_product_does_not_beat_the_measured_peak_and_comes_near_it() -> None:
         a = torch.randn(1024, 1024)
         best = peaks._best_rate(cpu, lambda: a @ a, 2.0 * 1024**3)
     assert best is not None
-    assert 0.3 * peak < best < 1.5 * peak
+    assert best < 1.3 * peak

@@ -21,7 +21,7 @@ def test_an_unknown_name_lists_those_known(name: str) -> None:
 def test_every_device_type_of_torch_is_timed_or_has_a_reason() -> None:
     message = ""
     try:
-        torch.device("no such device")
+        torch.device("nosuch")
     except RuntimeError as error:
         message = str(error)
     types = message.partition("Expected one of ")[2].partition(" device type")[0].split(", ")
