@@ -5,15 +5,36 @@ read them only from a server, so `accel-micro` and `asv preview` serve the folde
 """
 
 import contextlib
+import html
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from asv.commands.publish import Publish
 from asv.console import log
 
 from accel_micro.asv_plugin import patching
+from accel_micro.builds import Build, Ledger
+
+_COMMITS: Final = "https://github.com/pytorch/pytorch/commit/"
+_BUILDS_PAGE: Final = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Builds of torch</title>
+<style>
+body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2em; }}
+td, th {{ padding: .2em 1em .2em 0; text-align: left; }}
+tr:target {{ background: #fe9; }}
+</style>
+<h1>Builds of torch</h1>
+<table>
+<tr><th>Build<th>Version<th>Channel<th>Date or first seen<th>PyTorch commit</tr>
+{rows}
+</table>
+</html>
+"""
 
 
 def install() -> None:
@@ -24,6 +45,7 @@ def install() -> None:
             code = original(cls, conf, **options)
             if not code:
                 make_offline(Path(conf.html_dir))
+                write_builds(Path(conf.html_dir), Ledger.beside(Path(conf.results_dir)))
             return code
 
         return run
@@ -31,11 +53,29 @@ def install() -> None:
     patching.replace(Publish, "run", make, takes=("conf", "range_spec", "pull"))
 
 
-def make_offline(html: Path) -> None:
+def make_offline(html_folder: Path) -> None:
     """Replace the page in a published folder by one that needs no other server. asv's data stay."""
     from asv_tachyon.cli import cmd_install
 
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
-        cmd_install(html, backup=False)
+        cmd_install(html_folder, backup=False)
     log.debug(said.getvalue())
+
+
+def write_builds(html_folder: Path, builds: Iterable[Build]) -> None:
+    """Write `builds.html`, where asv's page looks a commit up: which PyTorch commit each build was made from."""
+    rows = []
+    for build in builds:
+        day = "" if build.date_milliseconds is None else _day(build.date_milliseconds)
+        commit = html.escape(build.git_version or "")
+        link = f'<a href="{_COMMITS}{commit}">{commit}</a>' if commit else "not known"
+        cells = (build.id[:8], build.version, build.channel, day)
+        row = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+        rows.append(f'<tr id="{html.escape(build.id)}">{row}<td>{link}</td></tr>')
+    page = _BUILDS_PAGE.format(rows="\n".join(reversed(rows)))
+    (html_folder / "builds.html").write_text(page, encoding="utf-8")
+
+
+def _day(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).date().isoformat()

@@ -78,11 +78,13 @@ def _for_installed(conf: Any, range_spec: Any, options: dict[str, Any]) -> tuple
     name = options.get("set_commit_hash") or HEAD
     try:
         build = repo.build(name)
-        asked = build.id if range_spec is None or isinstance(range_spec, list) else repo.build(range_spec).id
+        # `asv continuous` hands over a list of ids.
+        asked = [repo.build(n) for n in ([range_spec] if isinstance(range_spec, str) else range_spec or [])]
     except NoSuchNameError as error:
         raise WrongUse(str(error)) from None
-    if asked != build.id:
-        raise EnvironmentLacks(f"{range_spec} is not the installed torch, which is {build.version}")
+    if any(other != build for other in asked):
+        others = ", ".join(str(other) for other in asked if other != build)
+        raise EnvironmentLacks(f"{others} is not the installed torch, which is {build.version}")
     conf = copy.copy(conf)
     conf.branches = [HEAD]  # asv would run once for each
     if options.get("quick"):

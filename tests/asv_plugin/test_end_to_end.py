@@ -125,6 +125,7 @@ def test_plain_run_saves_samples_and_records(suite: Suite) -> None:
     assert "n/a" not in compared.output
     assert suite.asv("check", "-E", "existing").code == 0
     assert "needs an environment for each build" in suite.asv("find", "release", "good").output
+    assert "no release build before" in suite.asv("continuous", "HEAD").output
 
     published = suite.asv("publish")
     assert published.code == 0, published.output
@@ -132,6 +133,7 @@ def test_plain_run_saves_samples_and_records(suite: Suite) -> None:
     assert "Skipping results" not in published.output
     page = (suite.path / "html" / "index.html").read_text()
     assert not re.search(r"""(src|href)=["'](https?:)?//""", page)
+    assert f'id="{header["build"]}"' in (suite.path / "html" / "builds.html").read_text()
     index = json.loads((suite.path / "html" / "index.json").read_text())
     assert list(index["revision_to_hash"].values()) == [header["build"]]
     assert index["params"]["python"] and "/" not in index["params"]["python"][0]
