@@ -1,6 +1,7 @@
 """The command line. Thin: a command imports what it needs when it runs, so that `--help` answers at once."""
 
 from enum import Enum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,20 +16,102 @@ app = typer.Typer(
 
 
 class Format(str, Enum):
-    """How a report is written."""
+    """How a report of timings is written."""
+
+    table = "table"
+    json = "json"
+    markdown = "markdown"
+    csv = "csv"
+
+
+class FactFormat(str, Enum):
+    """How facts are written."""
 
     text = "text"
     json = "json"
 
 
+class ProfileName(str, Enum):
+    """How much is run."""
+
+    quick = "quick"
+    standard = "standard"
+    full = "full"
+
+
+Config = Annotated[
+    Path | None,
+    typer.Option(help="asv's configuration; else the nearest asv.conf.json, else the suite's own."),
+]
+Out = Annotated[
+    Path | None, typer.Option(help="Folder for results and pages, else those of the configuration.")
+]
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from accel_micro import __version__
+
+        typer.echo(f"accel-micro {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def accel_micro() -> None:
+def accel_micro(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
     """Trustworthy microbenchmarks of PyTorch ops on every accelerator."""
 
 
 @app.command()
+def quick(
+    device: Annotated[
+        list[str] | None,
+        typer.Option(help="Device to time, repeatable; else the CPU and each accelerator here."),
+    ] = None,
+    bench: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Regular expression that chooses cases, such as 'matmul.mm' or 'backward'; repeatable."
+        ),
+    ] = None,
+    profile: Annotated[ProfileName, typer.Option(help="How much is run.")] = ProfileName.quick,
+    format: Annotated[Format, typer.Option(help="Form of the report on standard output.")] = Format.table,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Processes a case, else the profile's.")] = None,
+    config: Config = None,
+    out: Out = None,
+) -> None:
+    """Time ops on the installed torch: a table here, results saved, a page that opens without internet.
+
+    Exits with 0; with 3 when nothing could be timed; with 130 when interrupted, and what was measured is kept.
+    """
+    from rich.console import Console
+
+    from accel_micro.asv_plugin.session import SessionError
+    from accel_micro.quick import Request, quick
+
+    request = Request(
+        profile=profile.value,
+        devices=tuple(device or ()),
+        bench=tuple(bench or ()),
+        format=format.value,
+        config=config,
+        out=out,
+        rounds=rounds,
+    )
+    try:
+        code = quick(request, Console(stderr=True, highlight=False))
+    except SessionError as error:
+        typer.echo(f"accel-micro: {error}", err=True)
+        raise typer.Exit(error.exit_code) from None
+    raise typer.Exit(code)
+
+
+@app.command()
 def doctor(
-    format: Annotated[Format, typer.Option(help="For people or for programs.")] = Format.text,
+    format: Annotated[FactFormat, typer.Option(help="For people or for programs.")] = FactFormat.text,
     interval: Annotated[float, typer.Option(min=0.01, help="Seconds to watch what else runs.")] = 1.0,
 ) -> None:
     """Say what this machine is, and what about it would spoil timings.
@@ -39,7 +122,7 @@ def doctor(
 
     facts, torch_facts = doctor.examine(interval)
     findings = doctor.diagnose(facts, torch_facts)
-    if format is Format.json:
+    if format is FactFormat.json:
         import json
 
         typer.echo(json.dumps(doctor.to_json(facts, torch_facts, findings), indent=2))
@@ -50,6 +133,27 @@ def doctor(
     raise typer.Exit(doctor.exit_code(findings))
 
 
+@app.command()
+def preview(
+    port: Annotated[int, typer.Option(min=0, help="Port on this machine; 0 takes a free one.")] = 0,
+    config: Config = None,
+    out: Out = None,
+) -> None:
+    """Serve the published pages, with the history over builds, on this machine until Ctrl-C."""
+    from accel_micro.asv_plugin.session import SessionError
+    from accel_micro.preview import serve
+
+    try:
+        serve(config, out, port)
+    except SessionError as error:
+        typer.echo(f"accel-micro: {error}", err=True)
+        raise typer.Exit(error.exit_code) from None
+
+
 def main() -> None:
     """Run the command line; leaves with 0 done, 2 wrong use, or 3 the environment cannot do it."""
     app()
+
+
+if __name__ == "__main__":
+    main()

@@ -6,9 +6,9 @@ from pathlib import Path
 # Set before torch is loaded: tests look at results and order, and threads of a busy machine wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import pytest  # noqa: E402
+import pytest
 
-from accel_micro.devices import store  # noqa: E402
+from accel_micro.devices import store
 
 
 @pytest.fixture(autouse=True)

@@ -153,6 +153,15 @@ def publish(
     return Path(conf.html_dir)
 
 
+def pages(config: Path | None = None, *, html: Path | None = None) -> Path:
+    """The folder that `publish` writes to.
+
+    Raises:
+        SessionError: there is no such configuration.
+    """
+    return Path(_configured(config, None, html).html_dir)
+
+
 def _configured(config: Path | None, results: Path | None, html: Path | None) -> Any:
     try:
         return load(find_config(config), results, html)

@@ -35,8 +35,11 @@ def machine_key(device: Device) -> str:
     return f"{device.kind} {facts.get('model', '')}{threads} / torch {torch.__version__} / {_PROTOCOL}"
 
 
-def flops_per_second(device: Device, arithmetic: str) -> float | None:
+def flops_per_second(device: Device, arithmetic: str, *, again: bool = False) -> float | None:
     """Most FLOP/s of that arithmetic on this device; None where torch cannot multiply in it. Inside a session.
+
+    With `again` it is measured once more, and the better of the two is remembered: a peak from a busy moment would
+    call honest results impossible.
 
     Raises:
         ValueError: no such arithmetic.
@@ -45,16 +48,19 @@ def flops_per_second(device: Device, arithmetic: str) -> float | None:
         raise ValueError(f"unknown arithmetic {arithmetic!r}; known: {', '.join(ARITHMETICS)}")
     if arithmetic == "tf32" and device.kind != "cuda":
         arithmetic = "float32"
-    rate = _remembered(device, f"flops {arithmetic}", lambda: _measure_flops(device, arithmetic))
+    rate = _remembered(
+        device, f"flops {arithmetic}", lambda: _measure_flops(device, arithmetic), _better, again
+    )
     return None if rate is None else float(rate)
 
 
-def bytes_per_second(device: Device, working_set_bytes: float) -> float | None:
+def bytes_per_second(device: Device, working_set_bytes: float, *, again: bool = False) -> float | None:
     """Most bytes/s that can be read and written over a working set of that size, caches included. Inside a session.
 
-    The best rate at any measured size from a quarter of the working set upwards: a smaller one sits nearer.
+    The best rate at any measured size from a quarter of the working set upwards: a smaller one sits nearer. `again`
+    as above.
     """
-    ladder = _remembered(device, "bytes", lambda: _measure_bytes(device))
+    ladder = _remembered(device, "bytes", lambda: _measure_bytes(device), _better_ladder, again)
     if not ladder:
         return None
     sizes = {int(size): float(rate) for size, rate in ladder.items()}
@@ -62,18 +68,28 @@ def bytes_per_second(device: Device, working_set_bytes: float) -> float | None:
     return max(large) if large else sizes[max(sizes)]
 
 
-def _remembered(device: Device, what: str, measure: Callable[[], Any]) -> Any:
+def _remembered(
+    device: Device, what: str, measure: Callable[[], Any], better: Callable[[Any, Any], Any], again: bool
+) -> Any:
     key = machine_key(device)
     known = store.load(_STORE).get(key, {})
-    if what in known:
+    if what in known and not again:
         return known[what]
-    value = measure()
+    value = better(known.get(what), measure())
 
     def change(data: dict[str, Any]) -> None:
         data.setdefault(key, {})[what] = value
 
     store.update(_STORE, change)
     return value
+
+
+def _better(one: float | None, other: float | None) -> float | None:
+    return max((rate for rate in (one, other) if rate is not None), default=None)
+
+
+def _better_ladder(one: dict[str, float] | None, other: dict[str, float]) -> dict[str, float]:
+    return {size: max(rate, (one or {}).get(size, 0.0)) for size, rate in other.items()}
 
 
 def _best_rate(device: Device, call: Call, amount: float) -> float | None:

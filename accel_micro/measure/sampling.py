@@ -302,7 +302,9 @@ class Sampler:
         """
         for _ in range(_GROWTH_TRIES):
             once = thrice = math.inf
-            for _ in range(_REPEATS):  # the least of a few: a pause in one block must not look like a cached answer
+            for _ in range(
+                _REPEATS
+            ):  # the least of a few: a pause in one block must not look like a cached answer
                 once, thrice = min(once, self._seconds_of(calls)), min(thrice, self._seconds_of(3 * calls))
                 problem = not_growing(once, thrice)
                 if thrice >= _MOSTLY_WORK * once or (problem is None and not self.device.asynchronous):

@@ -38,6 +38,20 @@ def test_peaks_are_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == ["float32"]
 
 
+def test_a_peak_measured_again_can_only_rise(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu = devices.get("cpu")
+    rates = iter([5e9, 3e9, 8e9])
+    monkeypatch.setattr(peaks, "_measure_flops", lambda device, arithmetic: next(rates))
+    assert peaks.flops_per_second(cpu, "float32") == 5e9
+    assert peaks.flops_per_second(cpu, "float32", again=True) == 5e9
+    assert peaks.flops_per_second(cpu, "float32", again=True) == 8e9
+    ladders = iter([{"65536": 5e9}, {"65536": 4e9, "131072": 2e9}])
+    monkeypatch.setattr(peaks, "_measure_bytes", lambda device: next(ladders))
+    assert peaks.bytes_per_second(cpu, 1.0) == 5e9
+    assert peaks.bytes_per_second(cpu, 1.0, again=True) == 5e9
+    assert peaks.bytes_per_second(cpu, 1e9) == 2e9
+
+
 @pytest.mark.slow
 def test_a_product_does_not_beat_the_measured_peak() -> None:
     cpu = devices.get("cpu")

@@ -65,7 +65,7 @@ def test_backward_times_and_checks_the_gradients() -> None:
 
 
 def test_a_wrong_result_has_no_time() -> None:
-    record = run(lambda t: (lambda: product(t)() * (1.0 if t.reference else 1.001)))
+    record = run(lambda t: lambda: product(t)() * (1.0 if t.reference else 1.001))
     assert record.failure is not None
     assert record.failure.kind == "wrong result"
     assert not record.clocks
@@ -106,7 +106,10 @@ def raising(error: BaseException) -> Callable[[Inputs], Any]:
     [
         (RuntimeError("boom\nsecond line"), "failed"),
         (MemoryError("no room"), "out of memory"),
-        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried 9 bytes"), "out of memory"),
+        (
+            RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried 9 bytes"),
+            "out of memory",
+        ),
     ],
 )
 def test_an_error_becomes_a_failure(error: Exception, kind: str) -> None:
@@ -142,6 +145,17 @@ def test_a_call_that_does_nothing_is_implausible() -> None:
     assert record.failure is not None
     assert record.failure.kind == "implausible"
     assert "FLOP/s" in record.failure.detail
+
+
+def test_a_peak_from_a_busy_moment_rejects_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    low = {"flops float32": 1.0, "bytes": {"65536": 1.0}}
+    store.update("peaks", lambda data: data.update({peaks.machine_key(devices.get("cpu")): low}))
+    monkeypatch.setattr(peaks, "_measure_flops", lambda device, arithmetic: 1e13)
+    monkeypatch.setattr(peaks, "_measure_bytes", lambda device: {"65536": 1e13})
+    record = run(product)
+    assert record.failure is None
+    assert record.peak is not None
+    assert record.peak.flops_per_second == 1e13
 
 
 def test_a_timed_step_is_compared_after_its_first_call() -> None:

@@ -77,9 +77,15 @@ def test_longer_sums_may_err_more(one: float, other: float) -> None:
 
 
 def test_narrower_types_may_err_more() -> None:
-    allowed = [tolerance(dtype, 100) for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16)]
+    allowed = [
+        tolerance(dtype, 100) for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+    ]
     assert allowed == sorted(allowed)
-    assert tolerance(torch.float32, 100) < tolerance(torch.float32, 100, tf32=True) < tolerance(torch.bfloat16, 100)
+    assert (
+        tolerance(torch.float32, 100)
+        < tolerance(torch.float32, 100, tf32=True)
+        < tolerance(torch.bfloat16, 100)
+    )
 
 
 def test_tensors_of_flattens_and_counts_numbers() -> None:

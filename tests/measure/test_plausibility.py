@@ -50,5 +50,8 @@ def test_nothing_is_rejected_without_a_peak_or_without_work() -> None:
 def test_growth() -> None:
     assert not_growing(1.0, 3.0) is None
     assert not_growing(1.0, 1.4) is None
-    assert not_growing(1.0, 1.1) == "three times as many calls take 1.10 times as long, so most of the work is not timed"
+    assert (
+        not_growing(1.0, 1.1)
+        == "three times as many calls take 1.10 times as long, so most of the work is not timed"
+    )
     assert not_growing(0.0, 0.0) is not None

@@ -39,7 +39,9 @@ def test_latency_is_one_call_with_its_synchronisation() -> None:
 
 def test_a_forgotten_synchronisation_changes_the_number() -> None:
     honest = FakeDevice(Clock(), host_seconds=10e-6, device_seconds=50e-6, asynchronous=True)
-    hasty = FakeDevice(Clock(), host_seconds=10e-6, device_seconds=50e-6, asynchronous=True, forgets_to_wait=True)
+    hasty = FakeDevice(
+        Clock(), host_seconds=10e-6, device_seconds=50e-6, asynchronous=True, forgets_to_wait=True
+    )
     assert sampler_of(hasty).read("throughput").median_seconds == pytest.approx(10e-6, rel=0.01)
     assert sampler_of(honest).read("throughput").median_seconds == pytest.approx(50e-6, rel=0.01)
 
@@ -104,7 +106,9 @@ def test_a_process_that_only_sees_the_slow_mode_is_corrected_and_says_so() -> No
     slow_clock = Clock(speed=lambda seconds: 1 / 1.8)
     process = sampler_of(FakeDevice(slow_clock, host_seconds=20e-6)).read("throughput")
     assert process.raw_median_seconds == pytest.approx(36e-6, rel=0.01)
-    assert 20e-6 < process.median_seconds < 28e-6  # drawn to the prior, since this process never saw the speed change
+    assert (
+        20e-6 < process.median_seconds < 28e-6
+    )  # drawn to the prior, since this process never saw the speed change
     flag = next(flag for flag in process.flags if flag.name == "speed-corrected")
     assert "20 of 20 samples, down to 56 % speed" in flag.detail
 
@@ -156,5 +160,7 @@ def test_a_clock_that_is_not_offered_or_not_known_is_refused_in_words() -> None:
     sampler = sampler_of(FakeDevice(Clock()))
     with pytest.raises(ValueError, match="fake has no device clock; it has throughput, latency"):
         sampler.read("device")
-    with pytest.raises(ValueError, match="unknown clock 'wall'; known: throughput, latency, dispatch, device"):
+    with pytest.raises(
+        ValueError, match="unknown clock 'wall'; known: throughput, latency, dispatch, device"
+    ):
         sampler.read("wall")

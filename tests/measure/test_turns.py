@@ -7,7 +7,9 @@ import pytest
 from accel_micro.measure.turns import Reader, take_turns, throughput_over_larger
 
 
-def reader(clock: str, speeds: Iterator[float], seconds: float = 1e-3, reference: float | None = 1.0) -> Reader:
+def reader(
+    clock: str, speeds: Iterator[float], seconds: float = 1e-3, reference: float | None = 1.0
+) -> Reader:
     return Reader(clock, 10, lambda: seconds, lambda: next(speeds), reference, by_device=reference is None)
 
 

@@ -1,0 +1,5 @@
+"""`python -m accel_micro`."""
+
+from accel_micro.cli import main
+
+main()
