@@ -61,19 +61,20 @@ def _require(backend, query, key, value, options):
     """Raise NotImplementedError unless torch takes that backend: some devices take another without a word."""
     if backend == SDPBackend.MATH:
         return
-    with sdpa_kernel(backend), warnings.catch_warnings(record=True) as reasons:
+    with sdpa_kernel(backend), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             chosen = SDPBackend(torch._fused_sdp_choice(query, key, value, **options))
         except RuntimeError as error:
-            detail = str(reasons[-1].message if reasons else error).split(". ")[0]
-            raise NotImplementedError(f"no {backend.name} here: {detail}") from None
+            reasons = [str(warning.message) for warning in caught] + [str(error)]
+            reason = next(r for r in reasons if "not used because" not in r and "disabled" not in r)
+            raise NotImplementedError(f"no {backend.name} here: {reason.split('. ')[0]}") from None
     if chosen != backend:
         raise NotImplementedError(f"no {backend.name} here: torch takes {chosen.name} instead")
 
 
 @op(
-    quick=[SMALL, "gpt2: b=1 h=12 q=512 kv=512 d=64 causal=True"],
+    quick=[SMALL, "gpt2: b=1 h=12 q=1024 kv=1024 d=64 causal=True"],
     standard=[GPT2, LLAMA3, *MODELS],
     full=LONG,
     **WORK,

@@ -41,7 +41,7 @@ WORK = {"flops": _flops, "backward_flops": 2, "saving": _saving}
 
 
 @op(
-    quick=["n=1 c=16 hw=16 out=16", "resnet.layer1: n=4 c=64 hw=56 out=64"],
+    quick=["n=1 c=16 hw=16 out=16", "resnet.layer1: n=16 c=64 hw=56 out=64"],
     standard=[
         "resnet.layer4: n=1 c=512 hw=7 out=512",
         "mnist.conv2: n=64 c=32 hw=26 out=64 pad=0",

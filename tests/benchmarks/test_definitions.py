@@ -64,7 +64,7 @@ def test_quick_has_few_cases_and_they_are_small() -> None:
     assert 20 <= len(quick) <= QUICK_CASES_AT_MOST
     assert {name.partition(".")[0] for name, *_ in quick} == set(FAMILIES)
     for name, direction, dtype, shape in quick:
-        assert OPS[name].stated_work(direction, dtype, shape).get("flops", 0.0) < 5e9, (name, shape)
+        assert OPS[name].stated_work(direction, dtype, shape).get("flops", 0.0) < 1e10, (name, shape)
 
 
 @pytest.mark.parametrize("family", ["matmul", "conv2d", "attention"])

@@ -1,6 +1,7 @@
 """Every op against float64 on this CPU, with a comparison of this file's own; and that it tells wrong from right."""
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,11 +17,29 @@ CPU = torch.device("cpu")
 ONLY_ELSEWHERE = ("attention.sdpa_efficient", "attention.sdpa_cudnn")
 
 
+TINY = {
+    "matmul.bmm": "b=3 m=8 k=16 n=4",
+    "matmul.mm_tn": "m=8 k=16 n=4",
+    "conv2d.conv3x3": "n=2 c=6 hw=9 out=4",
+    "conv2d.conv1x1": "n=2 c=6 hw=9 out=4",
+    "conv2d.strided": "n=2 c=6 hw=9 out=4",
+    "conv2d.depthwise": "n=2 c=6 hw=9 k=5",
+    "conv2d.grouped": "n=2 c=8 hw=9 out=12 groups=4",
+    "conv2d.channels_last": "n=2 c=6 hw=9 out=4",
+    "conv2d.first_layer": "n=2 hw=20 out=8 k=7 stride=2 pad=3 bias=True",
+    "attention.sdpa": "b=2 h=4 q=9 kv=9 d=8 causal=True kv_heads=2",
+    "attention.decode": "b=2 h=4 kv=9 d=8 kv_heads=2",
+}
+"""Smaller than any shape that is timed, and with the arguments that few shapes give."""
+
+
 def smallest(op: Op) -> str:
-    """The shape of least work."""
+    """The tiny shape where there is one, else the shape of least work."""
     if op.name.startswith("optimizer"):
         return "tensors=3 elements=100 impl=foreach"
-    return min(op.all_shapes, key=lambda shape: op.stated_work("forward", "float32", shape)["flops"])
+    return TINY.get(op.name) or min(
+        op.all_shapes, key=lambda shape: op.stated_work("forward", "float32", shape)["flops"]
+    )
 
 
 def results(op: Op, shape: str, dtype: str, direction: str, reference: bool) -> Sequence[torch.Tensor]:
@@ -118,3 +137,17 @@ def test_causal_attention_hides_the_future(name: str) -> None:
     after: Any = built()
     assert torch.equal(before[:, :, :4], after[:, :, :4])
     assert not torch.equal(before[:, :, 4:], after[:, :, 4:])
+
+
+def test_the_reason_for_a_skip_is_torchs_own_and_that_of_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> int:
+        warnings.warn("Flash attention kernel not used because:", stacklevel=1)
+        warnings.warn("Expected query to be Half. But got Float instead.", stacklevel=1)
+        warnings.warn("CuDNN attention kernel not used because:", stacklevel=1)
+        warnings.warn("cuDNN attention has been runtime disabled.", stacklevel=1)
+        raise RuntimeError("No available kernel. Aborting execution.")
+
+    monkeypatch.setattr(torch, "_fused_sdp_choice", refuse)
+    op = OPS["attention.sdpa_flash"]
+    with pytest.raises(NotImplementedError, match=r"^no FLASH_ATTENTION here: Expected query to be Half$"):
+        op.build(Inputs(CPU, torch.float32), op.arguments(smallest(op)))
