@@ -42,7 +42,9 @@ class Build:
         channel: one of `CHANNELS`.
         version: the public version, without a variant such as `+cu130`; a local build's is kept whole.
         date_milliseconds: when it appeared, in milliseconds since 1970, or None when nothing tells.
-        git_version: the PyTorch commit it was made from, when known.
+        git_version: the PyTorch commit it was made from, when known. A nightly says a commit of the nightly
+            branch, which holds that day's main in one piece.
+        main_commit: the commit of main that a nightly was made from, when known.
     """
 
     id: str
@@ -50,6 +52,7 @@ class Build:
     version: str
     date_milliseconds: int | None = None
     git_version: str | None = None
+    main_commit: str | None = None
 
     def __str__(self) -> str:
         return self.version

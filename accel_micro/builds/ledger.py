@@ -1,26 +1,25 @@
 """The ledger: every build ever seen, kept beside the results, so that sharing one shares the other.
 
-One JSON line a build. Lines are only ever added, each in one write, and folded by id when read: two runs may
-add at once, and two shared ledgers are merged by putting one after the other. (Not `.json`: asv takes every
-such file for a result.)
+Records are folded when read: builds by id, wheels by file name. Nothing is ever forgotten, and the order of
+the lines does not matter. (The file is not called `.json`: asv takes every such file for a result.)
 """
 
-import json
-import os
 import re
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from packaging.version import InvalidVersion, Version
 
+from accel_micro.builds import lines
 from accel_micro.builds.identity import CHANNELS, ID_LENGTH, Build, public_version
+from accel_micro.builds.lines import Installation, Record
 from accel_micro.builds.release_dates import RELEASE_DATES
+from accel_micro.builds.wheels import Wheel, changed, completed, merged
 
 FILE_NAME: Final = "builds.jsonl"
-SCHEMA: Final = 1
 SHORTEST_PREFIX: Final = 4
 
 
@@ -37,14 +36,18 @@ class Ledger:
 
     Args:
         path: the ledger's file; it need not exist.
-        problems: where lines that are no builds are named, when given; they are skipped.
+        problems: where lines that are no records, and files that two machines know differently, are named.
     """
 
     def __init__(self, path: Path, problems: list[str] | None = None) -> None:
         self.path = path
         self._builds: dict[str, Build] = {}
-        for build in _read(path, problems):
-            self._fold(build)
+        self._wheels: dict[str, Wheel] = {}
+        self._wheels_of: dict[str, set[str]] = {}
+        self._installations: dict[Installation, None] = {}
+        self._dates: dict[str, int] | None = None
+        for record in lines.read(path, problems):
+            self._fold(record, problems)
 
     @classmethod
     def beside(cls, results: Path, problems: list[str] | None = None) -> "Ledger":
@@ -67,18 +70,80 @@ class Ledger:
 
     def remember(self, build: Build, now_milliseconds: int | None = None) -> Build:
         """Know a build for good. Where nothing tells its date, that is when it was first remembered."""
-        stored = next((known for known in _read(self.path, None) if known.id == build.id), None)
-        if build.date_milliseconds is None and (stored is None or stored.date_milliseconds is None):
-            build = replace(build, date_milliseconds=now_milliseconds or int(time.time() * 1000))
-        self._fold(build)
-        known = self._builds[build.id]
-        if stored != known:
-            _append(self.path, known)
-        return known
+        self.remember_all([build], now_milliseconds)
+        return self._builds[build.id]
+
+    def remember_all(self, records: Iterable[Record], now_milliseconds: int | None = None) -> int:
+        """Know builds, wheels and installations for good, all in one write; returns how many told anything new.
+
+        What a wheel does not tell stays as it was known. `broken` is not among what it tells: see `mark_broken`.
+
+        Raises:
+            ChangedFile: a wheel has other bytes than those known under its name. Nothing is written then.
+        """
+        now = now_milliseconds or int(time.time() * 1000)
+        stored = Ledger(self.path)  # another run may have written meanwhile
+        told: dict[Record, None] = {}
+        for record in records:
+            before: Record | None
+            if isinstance(record, Build):
+                before = stored._builds.get(record.id)
+                if record.date_milliseconds is None and (before is None or before.date_milliseconds is None):
+                    record = replace(record, date_milliseconds=now)
+                after: Record = stored.add(record)
+            elif isinstance(record, Wheel):
+                before = stored._wheels.get(record.file_name)
+                after = completed(before, record, now)
+                stored._fold(after)
+            else:
+                before = record if record in stored._installations else None
+                after = record
+                stored._fold(after)
+            self._fold(after)
+            if after != before:
+                told[after] = None
+        lines.append(self.path, told)
+        return len(told)
+
+    def wheels(self, build_id: str | None = None) -> list[Wheel]:
+        """The wheels of a build, or all, by file name."""
+        if build_id is None:
+            return [wheel for _, wheel in sorted(self._wheels.items())]
+        return [self._wheels[name] for name in sorted(self._wheels_of.get(build_id, ()))]
+
+    def wheel(self, file_name: str) -> Wheel | None:
+        """What is known of a file."""
+        return self._wheels.get(file_name)
+
+    def installations(self, build_id: str) -> list[Installation]:
+        """Interpreters noted to have a build, the latest first. Check that they still do."""
+        return [found for found in reversed(self._installations) if found.build_id == build_id]
+
+    def mark_broken(self, file_name: str, reason: str | None, now_milliseconds: int | None = None) -> Wheel:
+        """Note for good why a wheel cannot be installed, or with None that it can.
+
+        Raises:
+            KeyError: no such wheel is known.
+        """
+        known = self._wheels[file_name]
+        if known.broken == reason:
+            return known
+        return self._revise(replace(known, broken=reason), now_milliseconds)
+
+    def accept(self, wheel: Wheel, now_milliseconds: int | None = None) -> Wheel:
+        """Take a file of a known name with other bytes for the right one, for good: what `ChangedFile` refuses."""
+        known = self._wheels.get(wheel.file_name)
+        replaced = known.replaced + 1 if known else wheel.replaced
+        return self._revise(replace(wheel, replaced=replaced), now_milliseconds)
+
+    def conflict(self, wheel: Wheel) -> str | None:
+        """What tells that a wheel is another file than the one known by its name, or None."""
+        known = self._wheels.get(wheel.file_name)
+        return changed(known, wheel) if known else None
 
     def ordered(self, channel: str | None = None) -> list[Build]:
         """Builds from old to new, of one channel or all."""
-        dates = self._dates()
+        dates = self._all_dates()
         chosen = (b for b in self._builds.values() if channel is None or b.channel == channel)
         return sorted(chosen, key=lambda b: (dates[b.id], CHANNELS.index(b.channel), b.id))
 
@@ -88,7 +153,7 @@ class Ledger:
         Raises:
             KeyError: the build is not in the ledger.
         """
-        return self._dates()[build_id]
+        return self._all_dates()[build_id]
 
     def resolve(self, name: str) -> Build:
         """The build called `name`: a version, a nightly's date, a channel (its newest) or the start of an id.
@@ -117,19 +182,57 @@ class Ledger:
             raise UnknownBuild(f"no build is called {name!r}; newest known: {known}")
         return found[0]
 
-    def _fold(self, build: Build) -> None:
-        known = self._builds.get(build.id)
-        if known is None:
-            self._builds[build.id] = build
-            return
+    def _revise(self, wheel: Wheel, now_milliseconds: int | None) -> Wheel:
+        now = now_milliseconds or int(time.time() * 1000)
+        known = self._wheels.get(wheel.file_name)
+        later = max(now, known.changed_milliseconds + 1) if known else now
+        wheel = replace(
+            wheel,
+            changed_milliseconds=later,
+            first_seen_milliseconds=wheel.first_seen_milliseconds or now,
+        )
+        lines.append(self.path, [wheel])
+        self._fold(wheel)
+        return self._wheels[wheel.file_name]
+
+    def _fold(self, record: Record, problems: list[str] | None = None) -> None:
+        if isinstance(record, Build):
+            self._fold_build(record)
+        elif isinstance(record, Wheel):
+            self._fold_wheel(record, problems)
+        else:
+            self._installations.pop(record, None)
+            self._installations[record] = None
+
+    def _fold_build(self, build: Build) -> None:
+        self._dates = None
+        known = self._builds.get(build.id, build)
         dates = [d for d in (known.date_milliseconds, build.date_milliseconds) if d is not None]
+        wheels = (self._wheels[name].git_version for name in self._wheels_of.get(build.id, ()))
+        commits = [known.git_version, build.git_version, *wheels]
         self._builds[build.id] = replace(
             build if known.version.startswith("nightly ") else known,  # the id alone told no full version
             date_milliseconds=min(dates, default=None),
-            git_version=known.git_version or build.git_version,
+            git_version=min(filter(None, commits), default=None),
+            main_commit=known.main_commit or build.main_commit,
         )
 
-    def _dates(self) -> dict[str, int]:
+    def _fold_wheel(self, wheel: Wheel, problems: list[str] | None) -> None:
+        known = self._wheels.get(wheel.file_name)
+        if known is not None:
+            difference = changed(known, wheel) if known.replaced == wheel.replaced else None
+            if difference and problems is not None:
+                problems.append(f"{self.path}: {wheel.file_name} is known as two files: {difference}")
+            wheel = merged(known, wheel)
+        self._wheels[wheel.file_name] = wheel
+        self._wheels_of.setdefault(wheel.build_id, set()).add(wheel.file_name)
+        build = self._builds.get(wheel.build_id)
+        if build is not None and build.git_version is None and wheel.git_version is not None:
+            self._fold_build(build)
+
+    def _all_dates(self) -> dict[str, int]:
+        if self._dates is not None:
+            return self._dates
         dates = {b.id: b.date_milliseconds or 0 for b in self._builds.values()}
         # First seen is no release date: a release is at least as old as any higher version seen before it.
         releases = [(_parsed(b.version), b) for b in self._builds.values() if b.channel == "release"]
@@ -138,6 +241,7 @@ class Ledger:
             if bound is not None and build.version not in RELEASE_DATES:
                 dates[build.id] = min(dates[build.id], bound - 1)
             bound = dates[build.id] if bound is None else min(bound, dates[build.id])
+        self._dates = dates
         return dates
 
 
@@ -146,46 +250,3 @@ def _parsed(version: str) -> Version:
         return Version(version)
     except InvalidVersion:
         return Version("0")
-
-
-def _read(path: Path, problems: list[str] | None) -> Iterable[Build]:
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            yield _from_json(json.loads(line))
-        except (KeyError, TypeError, ValueError) as error:
-            if problems is not None:
-                problems.append(f"{path}:{number}: not a build, skipped ({type(error).__name__}: {error})")
-
-
-def _from_json(data: Any) -> Build:
-    if data["schema"] != SCHEMA:
-        raise ValueError(f"build of schema {data['schema']!r}, this version reads {SCHEMA}")
-    date, git_version = data["date_milliseconds"], data["git_version"]
-    build = Build(
-        id=str(data["id"]),
-        channel=str(data["channel"]),
-        version=str(data["version"]),
-        date_milliseconds=None if date is None else int(date),
-        git_version=None if git_version is None else str(git_version),
-    )
-    if not re.fullmatch(rf"[0-9a-f]{{{ID_LENGTH}}}", build.id) or build.channel not in CHANNELS:
-        raise ValueError(f"id {build.id!r} of channel {build.channel!r}")
-    return build
-
-
-def _append(path: Path, build: Build) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    line = json.dumps({"schema": SCHEMA, **asdict(build)}) + "\n"
-    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        size = os.fstat(handle).st_size
-        torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-        os.write(handle, (("\n" if torn else "") + line).encode())
-    finally:
-        os.close(handle)
