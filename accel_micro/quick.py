@@ -72,6 +72,7 @@ def quick(request: Request, console: "Console") -> int:
     facts, findings = _machine(outcome)
     shown = outcome.records if request.format == "json" else _with_versions(outcome)
     report.render(shown, request.format, facts=facts, findings=findings, profile=request.profile)
+    _warn(findings, console)
     _publish(request, outcome, facts, findings, console)
     if outcome.interrupted:
         console.print(f"Interrupted: what was measured is saved in {outcome.results}.", soft_wrap=True)
@@ -113,6 +114,13 @@ def _with_versions(outcome: "Outcome") -> "list[Record]":
     return [replace(record, build=names.get(record.build, record.build[:8])) for record in outcome.records]
 
 
+def _warn(findings: Sequence[Mapping[str, Any]], console: "Console") -> None:
+    """Say what about this machine spoils timings, where it is more than a note."""
+    for finding in findings:
+        if finding["severity"] != "note":
+            console.print(f"{finding['severity']}: {finding['what']} {finding['remedy']}", style="yellow", markup=False)
+
+
 def _publish(
     request: Request,
     outcome: "Outcome",
@@ -126,7 +134,7 @@ def _publish(
 
     try:
         pages = session.publish(request.config, results=outcome.results, html=_below(request.out, "html"))
-        version = facts.get("torch", {}).get("version", "")
+        version = facts["torch"].get("build", {}).get("version", "")
         page = pages / REPORT
         write_html(
             page,

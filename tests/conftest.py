@@ -16,3 +16,16 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv(store.ENVIRONMENT_VARIABLE, str(folder))
     return folder
+
+
+@pytest.fixture
+def known_machine(_own_cache: Path) -> None:
+    """Peaks of a fast CPU and its full speed are known, so that a test that measures waits for neither."""
+    from accel_micro import devices
+    from accel_micro.devices import full_speed, peaks
+
+    cpu = devices.get("cpu")
+    full_speed.contribute(full_speed.host_key(), [cpu.probe_host_speed() for _ in range(10)])
+    rates: dict[str, object] = {f"flops {kind}": 1e13 for kind in peaks.ARITHMETICS}
+    rates["bytes"] = {"65536": 1e13}
+    store.update("peaks", lambda data: data.update({peaks.machine_key(cpu): rates}))

@@ -197,7 +197,7 @@ def virtual_machine(host: View, torch: View) -> Iterator[Finding]:
             "virtual machine",
             "note",
             f"This is a virtual machine ({name}); neighbours share its caches and memory bandwidth unseen.",
-            "Run accel-micro calibrate to learn how small a difference can be told apart here.",
+            "Compare builds by several processes of each, taken in turns; a single process proves nothing here.",
         )
 
 

@@ -109,7 +109,7 @@ def mkl_on_amd(host: View, torch: View) -> Iterator[Finding]:
         severity,
         f"torch multiplies through MKL {version} on an AMD processor: {figures}.",
         f"{advice}; MKL has kernels for Zen since 2020.2, MKL_DEBUG_CPU_TYPE does nothing any more, and "
-        "convolutions and bfloat16 use oneDNN (see accel-micro explain).",
+        "convolutions and bfloat16 use oneDNN.",
     )
 
 

@@ -7,20 +7,12 @@ import pytest
 import torch
 
 from accel_micro import devices
-from accel_micro.devices import full_speed, peaks, store
+from accel_micro.devices import peaks, store
 from accel_micro.measure.case import measure_case
 from accel_micro.measure.inputs import Inputs, Timed
 from accel_micro.measure.records import Case, Record
 
-
-@pytest.fixture(autouse=True)
-def _known_peaks() -> None:
-    """Peaks of a fast CPU and its full speed, so that no test waits for their measurement."""
-    cpu = devices.get("cpu")
-    full_speed.contribute(full_speed.host_key(), [cpu.probe_host_speed() for _ in range(10)])
-    rates: dict[str, Any] = {f"flops {kind}": 1e13 for kind in peaks.ARITHMETICS}
-    rates["bytes"] = {"65536": 1e13}
-    store.update("peaks", lambda data: data.update({peaks.machine_key(cpu): rates}))
+pytestmark = pytest.mark.usefixtures("known_machine")
 
 
 def run(
