@@ -68,19 +68,19 @@ def identify(version: str, git_version: str | None = None) -> Build:
     if parsed.local is not None and not _VARIANT.fullmatch(parsed.local):
         return _local(version, git_version)
     if parsed.dev is not None:
-        date = _day_milliseconds(str(parsed.dev))
+        date = day_milliseconds(str(parsed.dev))
         if date is None:
             return _local(version, git_version)
         return Build(_id(str(parsed.dev), "nightly", parsed), "nightly", parsed.public, date, git_version)
     if parsed.pre is not None and parsed.pre[0] != "rc":
         return _local(version, git_version)
-    date = _day_milliseconds(RELEASE_DATES.get(parsed.public, "").replace("-", ""))
+    date = day_milliseconds(RELEASE_DATES.get(parsed.public, "").replace("-", ""))
     return Build(_id(_legible(parsed), "release", parsed), "release", parsed.public, date, git_version)
 
 
 def from_id(build_id: str) -> Build:
     """What an id alone tells: date of a nightly, version of a release. Any other id is a local build."""
-    date = _day_milliseconds(build_id[:8])
+    date = day_milliseconds(build_id[:8])
     if date is not None:
         return Build(build_id, "nightly", f"nightly {build_id[:8]}", date)
     match = _RELEASE_ID.match(build_id)
@@ -126,7 +126,7 @@ def _legible(version: Version) -> str:
     return text + "f"
 
 
-def _day_milliseconds(digits: str) -> int | None:
+def day_milliseconds(digits: str) -> int | None:
     """Midnight UTC of a day such as `20261105`, or None when the digits are no day that torch existed on."""
     if not re.fullmatch(r"20[1-9]\d{5}", digits):
         return None
