@@ -19,6 +19,12 @@ from accel_micro.asv_plugin import patching
 from accel_micro.builds import Build, Ledger
 
 _COMMITS: Final = "https://github.com/pytorch/pytorch/commit/"
+_HINT: Final = """<script>
+if (location.protocol === "file:") document.body.textContent =
+  "A browser lets no file read another, so this page needs a server: run `asv preview`, or " +
+  "`python -m http.server` in this folder and open http://localhost:8000.";
+</script>
+"""
 _BUILDS_PAGE: Final = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -61,6 +67,10 @@ def make_offline(html_folder: Path) -> None:
     with contextlib.redirect_stdout(said):
         cmd_install(html_folder, backup=False)
     log.debug(said.getvalue())
+    index = html_folder / "index.html"
+    index.write_text(
+        index.read_text(encoding="utf-8").replace("</body>", f"{_HINT}</body>"), encoding="utf-8"
+    )
 
 
 def write_builds(html_folder: Path, builds: Iterable[Build]) -> None:

@@ -148,14 +148,14 @@ def test_a_suite_that_cannot_be_imported_is_explained(suite: Suite) -> None:
 
 
 @pytest.fixture
-def pages(suite: Suite) -> Iterator[str]:
+def pages(suite: Suite) -> Iterator[tuple[str, str]]:
     suite.add("ops", OPS)
     lines(start(suite))
     handler = functools.partial(Quiet, directory=str(suite.path / "html"))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
+    yield f"http://127.0.0.1:{server.server_port}/", (suite.path / "html" / "index.html").as_uri()
     server.shutdown()
     thread.join()
     server.server_close()
@@ -166,7 +166,8 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def test_the_page_works_without_internet(pages: str) -> None:
+def test_the_page_works_without_internet(pages: tuple[str, str]) -> None:
+    served, opened = pages
     playwright = pytest.importorskip("playwright.sync_api")
     chromium = Path("/usr/bin/chromium")
     if not chromium.exists():
@@ -176,10 +177,15 @@ def test_the_page_works_without_internet(pages: str) -> None:
         page = browser.new_page()
         elsewhere: list[str] = []
         problems: list[str] = []
-        page.on("request", lambda r: None if r.url.startswith((pages, "data:")) else elsewhere.append(r.url))
+        page.on("request", lambda r: None if r.url.startswith((served, "data:")) else elsewhere.append(r.url))
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.goto(pages)
+        page.goto(served)
         page.wait_for_selector("text=good")
+        page.goto(served + "builds.html")
+        page.wait_for_selector("text=release")
+        alone = browser.new_page()
+        alone.goto(opened)
+        alone.wait_for_selector("text=this page needs a server")
         browser.close()
     assert elsewhere == []
     assert problems == []
