@@ -8,14 +8,15 @@ asv imports this package because `asv.conf.json` lists it, and calls `setup`. Be
     repo        builds of torch as asv's commits
     selection   which cases are run: no process is started for one that a profile or a device excludes
     launching   how a process is started
-    processes   a case's process: records, failures, several clocks from one process, interrupts
-    saving      results are on disk after each benchmark
-    session     what one run shares
-    running     `asv run` itself: defaults, locks, headers
+    processes   a case's process: its record, several clocks from one, interrupts; failures: why it died
+    saving      results are on disk, whole, after each benchmark; headers: what held for a session
+    running     `asv run` itself; locking: one run at a time per device
     machine     the machine file, without questions
     tables      what `asv run`, `show` and `compare` print
-    pages       `asv publish`, for pages that open offline
-    api         run and publish from Python
+    pages       `asv publish`, for pages that need no internet
+    state       what one run shares; events: what it tells its listeners; errors: with their exit codes
+    patching    the one guarded way to replace a part of asv
+    session     run and publish from Python; config: with which configuration
 """
 
 
