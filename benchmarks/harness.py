@@ -2,6 +2,8 @@
 
 python -m benchmarks.harness clocks --device cuda   # our device clock against CUPTI, and times without a sync
 python -m benchmarks.harness gate                   # medians of twenty processes, raw and gated
+python -m benchmarks.harness help                   # how soon `accel-micro --help` answers
+python -m benchmarks.harness launch                 # asv's processes by fork and by spawn, 24 cases
 """
 
 import argparse
@@ -12,6 +14,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -188,6 +191,81 @@ def gate(options: argparse.Namespace) -> None:
     print(f"largest ÷ smallest median: raw {max(raw) / min(raw):.2f}, gated {max(gated) / min(gated):.2f}")
 
 
+def help_(options: argparse.Namespace) -> None:
+    """`accel-micro --help` beside an interpreter that does nothing, in turns."""
+    script = Path(sys.executable).with_name("accel-micro")
+    command = [str(script)] if script.exists() else [sys.executable, "-m", "accel_micro"]
+    commands = {"python -c pass": [sys.executable, "-c", "pass"], "accel-micro --help": [*command, "--help"]}
+    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(options.runs):
+        for name, arguments in commands.items():
+            start = perf_counter()
+            subprocess.run(arguments, check=True, stdout=subprocess.DEVNULL)
+            seconds[name].append(perf_counter() - start)
+    nothing, answered = (median(values) for values in seconds.values())
+    for name, values in seconds.items():
+        print(
+            f"{name:20s} median of {len(values)}: {1e3 * median(values):.0f} ms, least {1e3 * min(values):.0f}"
+        )
+    print(f"accel-micro --help ÷ python -c pass: {answered / nothing:.1f}")
+
+
+# Cases whose process answers at once: how long measuring takes does not depend on how a process is started.
+_SUITE_OF_24 = """
+import torch  # noqa: F401
+
+from accel_micro.asv_plugin import timing
+from accel_micro.measure import Process
+from accel_micro.measure.records import Record
+from accel_micro.suite import OpBenchmark, op
+
+timing.install()
+
+
+def answer(self, direction, *parameters, clocks, samples=None, budget_seconds=None):
+    values = (1e-3,) * 20
+    read = {clock: Process(parameters[0], clock, values, values, (1.0,) * 20, 1) for clock in clocks}
+    return Record(self.case(direction, *parameters), clocks=read)
+
+
+OpBenchmark.run = answer
+
+
+@op(quick=[f"n={n}" for n in range(24)], backward=False)
+def nothing(t, n):
+    pass
+"""
+
+
+def launch(options: argparse.Namespace) -> None:
+    """`asv run` of 24 cases, whose processes are forked from a server that has imported torch, or spawned by asv."""
+    from accel_micro.asv_plugin import session
+    from accel_micro.asv_plugin.events import CaseFinished, Event
+
+    whole: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        suite = Path(folder)
+        (suite / "benchmarks").mkdir()
+        (suite / "benchmarks" / "__init__.py").write_text(_SUITE_OF_24, encoding="utf-8")
+        own = Path(__file__).parents[1] / "asv.conf.json"
+        (suite / own.name).write_text(own.read_text(encoding="utf-8"), encoding="utf-8")
+        for method in ("forkserver", "spawn"):
+            lives: list[float] = []
+
+            def listen(event: Event, lives: list[float] = lives) -> None:
+                if isinstance(event, CaseFinished):
+                    lives.append(event.seconds)
+
+            start = perf_counter()
+            session.run(suite, profile="quick", devices=["cpu"], listener=listen, launch_method=method)
+            whole[method] = perf_counter() - start
+            print(
+                f"{method:10s} {len(lives)} processes, {median(lives):5.2f} s each; whole run {whole[method]:5.1f} s",
+                flush=True,
+            )
+    print(f"whole run, spawn ÷ forkserver: {whole['spawn'] / whole['forkserver']:.1f}")
+
+
 def main() -> None:
     """Parse the command line and run one benchmark of the harness."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.harness", description=__doc__.split("\n")[0])
@@ -202,6 +280,11 @@ def main() -> None:
     command.add_argument("--processes", type=int, default=20)
     command.add_argument("--budget", type=float, default=3.0)
     command.set_defaults(run=gate)
+    command = commands.add_parser("help", help="how soon the command line answers")
+    command.add_argument("--runs", type=int, default=10)
+    command.set_defaults(run=help_)
+    command = commands.add_parser("launch", help="asv's processes forked and spawned")
+    command.set_defaults(run=launch)
     options = parser.parse_args()
     options.run(options)
 
