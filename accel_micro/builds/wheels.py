@@ -49,6 +49,11 @@ class Place:
     index: str
     listed: bool = True
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells places apart: several pages may list one URL."""
+        return self.url, self.index
+
 
 @dataclass(frozen=True)
 class Wheel:
@@ -95,7 +100,8 @@ class Wheel:
         local = [place.url for place in self.places if (path := local_path(place.url)) and path.is_file()]
         remote = [place for place in self.places if local_path(place.url) is None]
         listed = [place.url for place in remote if place.listed]
-        return [*local, *listed, *(place.url for place in remote if not place.listed)]
+        hidden = [place.url for place in remote if not place.listed]
+        return list(dict.fromkeys([*local, *listed, *hidden]))
 
 
 @dataclass(frozen=True)
@@ -202,8 +208,8 @@ def merged(one: Wheel, other: Wheel) -> Wheel:
     older, newer = sorted((one, other), key=lambda wheel: (wheel.changed_milliseconds, repr(wheel)))
     known = {f.name: value for f in fields(Wheel) if (value := getattr(older, f.name)) is not None}
     known |= {f.name: value for f in fields(Wheel) if (value := getattr(newer, f.name)) is not None}
-    urls = {place.url for place in newer.places}
-    known["places"] = newer.places + tuple(place for place in older.places if place.url not in urls)
+    places = {place.key for place in newer.places}
+    known["places"] = newer.places + tuple(place for place in older.places if place.key not in places)
     known["broken"] = newer.broken
     seen = [w.first_seen_milliseconds for w in (one, other) if w.first_seen_milliseconds]
     known["first_seen_milliseconds"] = min(seen, default=0)
@@ -227,8 +233,8 @@ def completed(known: Wheel | None, seen: Wheel, now_milliseconds: int) -> Wheel:
     difference = changed(known, seen)
     if difference:
         raise ChangedFile(f"{seen.file_name} is not the file it was: {difference}")
-    now = {place.url: place for place in seen.places}
-    places = tuple(now.pop(place.url, place) for place in known.places)
+    now = {place.key: place for place in seen.places}
+    places = tuple(now.pop(place.key, place) for place in known.places)
     places = (*now.values(), *places)
     facts = {
         name: getattr(known, name) or getattr(seen, name)
