@@ -13,6 +13,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import lru_cache
 from typing import Final
 
 from packaging.version import InvalidVersion, Version
@@ -58,6 +59,7 @@ class Build:
         return self.version
 
 
+@lru_cache(maxsize=4096)
 def identify(version: str, git_version: str | None = None) -> Build:
     """The build that calls itself `version` (`torch.__version__`) and was made from `git_version`."""
     git_version = git_version if git_version and _GIT_HASH.fullmatch(git_version) else None

@@ -125,7 +125,8 @@ def read_all(indexes: Iterable[str], variants: Iterable[str], web: Web) -> list[
 def _addresses(index: str, variants: tuple[str, ...]) -> list[str]:
     index = index.strip()
     if "://" not in index:
-        index = Path(index).expanduser().absolute().as_uri().replace("%7B", "{").replace("%7D", "}")
+        index = Path(index).expanduser().absolute().as_uri()
+    index = index.replace("%7B", "{").replace("%7D", "}")
     if urlsplit(index).scheme not in ("http", "https", "file"):
         raise BadIndex(f"{without_password(index)} is no index: give http://, https://, file:// or a folder")
     if not re.search(rf"/{PROJECT}/?$", index) and not index.startswith("file:"):

@@ -81,6 +81,9 @@ class Ledger:
         Raises:
             ChangedFile: a wheel has other bytes than those known under its name. Nothing is written then.
         """
+        records = list(records)
+        if not records:
+            return 0
         now = now_milliseconds or int(time.time() * 1000)
         stored = Ledger(self.path)  # another run may have written meanwhile
         told: dict[Record, None] = {}

@@ -8,7 +8,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -81,11 +81,13 @@ def append(path: Path, records: Iterable[Record]) -> None:
 
 
 def _to_json(record: Record) -> dict[str, Any]:
-    kind = {} if isinstance(record, Build) else {"kind": type(record).__name__.lower()}
-    facts = asdict(record)
-    if not isinstance(record, Build):  # a build's unknowns were always written; a wheel has too many
-        facts = {name: value for name, value in facts.items() if value is not None}
-    return {"schema": SCHEMA, **kind, **facts}
+    facts: dict[str, Any] = dict(vars(record))
+    if isinstance(record, Build):
+        return {"schema": SCHEMA, **facts}
+    if isinstance(record, Wheel):
+        facts["places"] = [vars(place) for place in record.places]
+    told = {name: value for name, value in facts.items() if value is not None}
+    return {"schema": SCHEMA, "kind": type(record).__name__.lower(), **told}
 
 
 def _from_json(data: Any) -> Record:
