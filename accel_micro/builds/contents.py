@@ -4,19 +4,21 @@ A wheel is a ZIP archive: its directory is at its end. Of a file on a server thr
 range requests, the tail, the directory and that one member; PyTorch's wheels are a thousand times as large.
 """
 
+import hashlib
 import io
 import re
 import zipfile
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Final
 from urllib.parse import unquote
 
+from accel_micro.builds.identity import public_version
 from accel_micro.builds.installed import read_constants
 from accel_micro.builds.web import LARGEST_WHEEL_BYTES, Part, Web
-from accel_micro.builds.wheels import local_path, named
+from accel_micro.builds.wheels import ChangedFile, Wheel, changed, local_path, named
 
 MEMBER: Final = "torch/version.py"
 
@@ -24,6 +26,16 @@ _TAIL_BYTES: Final = 64 << 10
 _LEAST_BYTES: Final = 16 << 10
 _LARGEST_READ_BYTES: Final = 64 << 20
 _LARGEST_MEMBER_BYTES: Final = 1 << 20
+_PIECE_BYTES: Final = 1 << 20
+_UNREADABLE: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+)
+"""What `zipfile` raises for files that are damaged, encrypted or made to confuse it."""
 
 
 class BrokenWheel(ValueError):
@@ -59,18 +71,60 @@ def read_contents(url: str, web: Web) -> Contents:
     return _contents(remote, unquote(url.rpartition("/")[2]), remote.total_bytes)
 
 
-def read_file(path: Path) -> Contents:
+def read_file(path: Path, file_name: str | None = None) -> Contents:
     """What a wheel on this disk says of itself.
 
+    Args:
+        file_name: its name, where `path` is not called so.
+
     Raises:
+        NotAWheel: its name is none of a wheel of torch.
         BrokenWheel: it is no whole wheel of torch, or cannot be read.
     """
-    named(path.name)
+    name = file_name or path.name
+    named(name)
     try:
         with path.open("rb") as file:
-            return _contents(file, path.name, path.stat().st_size)
+            return _contents(file, name, path.stat().st_size)
     except OSError as error:
         raise BrokenWheel(f"{path} cannot be read ({error})") from error
+
+
+def inspect(path: Path, wheel: Wheel) -> Wheel:
+    """The wheel with what the file at `path`, read whole, tells of it: size, sha256, commit.
+
+    Raises:
+        ChangedFile: it is not the file known by that name.
+        BrokenWheel: it is no whole wheel of torch, or one of another version than its name says.
+    """
+    seen = replace(wheel, size_bytes=path.stat().st_size, sha256=sha256_of(path))
+    difference = changed(wheel, seen)
+    if difference:
+        raise ChangedFile(f"{wheel.file_name} is not the file it was: {difference}")
+    contents = read_file(path, wheel.file_name)
+    version, _, _ = named(wheel.file_name)
+    if public_version(contents.version) != public_version(version):
+        raise BrokenWheel(f"{wheel.file_name} is a wheel of torch {contents.version}")
+    if wheel.sha256 is None:
+        _check_members(path, wheel.file_name)
+    seen = replace(seen, git_version=contents.git_version)
+    difference = changed(wheel, seen)
+    if difference:
+        raise ChangedFile(f"{wheel.file_name} is not the file it was: {difference}")
+    return seen
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE_BYTES):
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 class RemoteFile(io.RawIOBase):
@@ -135,7 +189,7 @@ def _contents(file: IO[bytes] | RemoteFile, name: str, size_bytes: int) -> Conte
         raise BrokenWheel(f"{name} is no whole wheel: {error}") from None
     except KeyError:
         raise BrokenWheel(f"{name} is no wheel of torch: it has no {MEMBER}") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+    except _UNREADABLE as error:
         raise BrokenWheel(f"{name} is no whole wheel ({error}); was its upload cut off?") from error
     if len(text) > _LARGEST_MEMBER_BYTES:
         raise BrokenWheel(f"{name} has a {MEMBER} of more than {_LARGEST_MEMBER_BYTES:,} bytes")
@@ -147,3 +201,14 @@ def _contents(file: IO[bytes] | RemoteFile, name: str, size_bytes: int) -> Conte
     if version is None:
         raise BrokenWheel(f"{name} has a {MEMBER} without a version")
     return Contents(version, commit if re.fullmatch(r"[0-9a-f]{40}", commit) else None, size_bytes)
+
+
+def _check_members(path: Path, name: str) -> None:
+    """Where no hash is known, the archive's own sums tell whether it is in one piece."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            bad = archive.testzip()
+    except _UNREADABLE as error:
+        raise BrokenWheel(f"{name} is no whole wheel ({error}); was its upload cut off?") from error
+    if bad is not None:
+        raise BrokenWheel(f"{name} is no whole wheel ({bad} has a wrong sum); was its upload cut off?")

@@ -1,6 +1,6 @@
 """Bring what the indexes list into the ledger. Nothing is forgotten, and nothing known is silently replaced."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -57,7 +57,7 @@ class Synced:
 def sync(
     ledger: Ledger,
     indexes: Iterable[str],
-    target: Target,
+    targets: Sequence[Target],
     web: Web,
     *,
     commits: bool = True,
@@ -69,7 +69,7 @@ def sync(
     """Read indexes and note what they list.
 
     Args:
-        target: whose wheels are noted; its variants are looked for.
+        targets: Pythons whose wheels are noted; their variants are looked for.
         commits: whether wheels are asked for their PyTorch commit, one a build of which it is not known.
         nightlies: what a clone of PyTorch knows of them.
         accept: names of files that are taken although they are not those known by their names.
@@ -80,8 +80,9 @@ def sync(
         BadIndex: an address is no index.
         OSError: the ledger cannot be written.
     """
-    found = Synced(read_all(indexes, target.variants, web))
-    builds, wheels = _noted(found, ledger, target)
+    variants = dict.fromkeys(variant for target in targets for variant in target.variants)
+    found = Synced(read_all(indexes, variants, web))
+    builds, wheels = _noted(found, ledger, targets)
     if not dry_run:
         _ask_local(ledger, builds, wheels, web, found)
     accepted = _part_changed(ledger, wheels, frozenset(accept), found)
@@ -96,13 +97,15 @@ def sync(
     for wheel in accepted:
         ledger.accept(wheel)
     if commits:
-        _ask_commits(ledger, target, web, found, progress)
+        _ask_commits(ledger, targets, web, found, progress)
     if nightlies is not None:
         ledger.remember_all([nightlies.complete(build) for build in ledger.ordered("nightly")])
     return found
 
 
-def _noted(found: Synced, ledger: Ledger, target: Target) -> tuple[dict[str, Build], dict[str, Wheel]]:
+def _noted(
+    found: Synced, ledger: Ledger, targets: Sequence[Target]
+) -> tuple[dict[str, Build], dict[str, Wheel]]:
     """Builds by id and wheels by file name, as the pages tell them."""
     builds: dict[str, Build] = {}
     wheels: dict[str, Wheel] = {}
@@ -111,7 +114,7 @@ def _noted(found: Synced, ledger: Ledger, target: Target) -> tuple[dict[str, Bui
         for link in listing.links:
             build = _build(link)
             wheel = _wheel(link, build, listing.index)
-            suits = target.suits(wheel)
+            suits = any(target.suits(wheel) for target in targets)
             if build.channel == "local":
                 known = ledger.wheel(link.file_name)
                 if known is not None and known.build_id in ledger:  # its commit was asked for before
@@ -231,13 +234,14 @@ def _gone(ledger: Ledger, found: Synced) -> list[Wheel]:
 
 
 def _ask_commits(
-    ledger: Ledger, target: Target, web: Web, found: Synced, progress: Callable[[int, int], None]
+    ledger: Ledger, targets: Sequence[Target], web: Web, found: Synced, progress: Callable[[int, int], None]
 ) -> None:
     """Ask one wheel of each build whose commit is not known. A server that cannot answer is asked once."""
     asked = []
     for build in ledger:
         if build.git_version is None:
-            wheel = choose_wheel(ledger.wheels(build.id), target)
+            wheels = ledger.wheels(build.id)
+            wheel = next((w for target in targets if (w := choose_wheel(wheels, target))), None)
             if wheel is None or not wheel.listed or wheel.git_version is not None or not wheel.urls:
                 continue
             if wheel.broken is None or wheel.broken.startswith(_INCOMPLETE):  # it may be whole by now
