@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from accel_micro.builds_cli import app as builds_app
+
 app = typer.Typer(
     name="accel-micro",
     no_args_is_help=True,
@@ -13,6 +15,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(builds_app)
 
 
 class Format(str, Enum):

@@ -16,8 +16,6 @@ from requests.exceptions import ChunkedEncodingError
 from urllib3.exceptions import MaxRetryError
 from urllib3.util import Retry
 
-import accel_micro
-
 TIMEOUT_SECONDS: Final = (10.0, 60.0)
 """To connect, and between two pieces of an answer."""
 
@@ -100,7 +98,7 @@ class Web:
             raise_on_status=False,
         )
         self._session = requests.Session()
-        self._session.headers["User-Agent"] = f"accel-micro/{accel_micro.__version__}"
+        self._session.headers["User-Agent"] = "accel-micro (+https://github.com/accel-micro/accel_micro)"
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, HTTPAdapter(max_retries=retry, pool_maxsize=16))
 
