@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 from accel_micro.devices import DeviceUnavailable, UnknownDevice, peaks
@@ -88,6 +89,7 @@ def _measure(
 ) -> Record:
     import torch
 
+    stopwatch = _Stopwatch()
     backward = case.direction == "backward"
     dtype: torch.dtype = getattr(torch, case.dtype)
     inputs = Inputs(torch.device(device.name), dtype, differentiate=backward)
@@ -96,6 +98,7 @@ def _measure(
     with _no_grad_unless(backward):
         returned = sampler.first_call()
         result = prepared.result(returned)
+        stopwatch.lap("prepare")
         outputs = correctness.tensors_of(result)
         flops, counted_bytes, convolves = _count(prepared, stated, inputs, outputs)
         tf32 = _uses_tf32(case, device, convolves)
@@ -106,7 +109,9 @@ def _measure(
         if problem is not None:
             raise _Fail("wrong result", problem)
         work = Work(flops=flops, bytes=counted_bytes, fewest_flops=flops / stated.get("saving", 1.0))
+        stopwatch.lap("check")
         peak = _peak(case, device, work, tf32)
+        stopwatch.lap("peak")
         processes = _read_clocks(device, sampler, clocks, samples)
         if check.reference != "cpu":
             processes = _flagged(processes, Flag("reference on device"))
@@ -115,7 +120,9 @@ def _measure(
             problem = _impossible(processes, work, peak)
             if problem is not None:
                 raise _Fail("implausible", problem)
+        stopwatch.lap("measure")
         memory = device.peak_memory_bytes(prepared.call)
+        stopwatch.lap("memory")
     return Record(
         case,
         clocks=processes,
@@ -124,7 +131,22 @@ def _measure(
         peak=peak,
         peak_memory_bytes=memory,
         precision=device.precision(),
+        seconds=stopwatch.seconds,
     )
+
+
+class _Stopwatch:
+    """How long each phase of a process took."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = perf_counter()
+
+    def lap(self, phase: str) -> None:
+        """The phase ends now."""
+        now = perf_counter()
+        self.seconds[phase] = now - self._last
+        self._last = now
 
 
 class _Prepared:

@@ -99,6 +99,7 @@ class Record:
         work: least work of one call. peak: what the machine can do.
         peak_memory_bytes: most memory held during one call beyond its inputs, None when unknown.
         precision: TF32, cudnn.benchmark and such modes, and the number of threads.
+        seconds: what the process spent on each phase: prepare, check, peak, measure, memory.
         machine, build, environment, session, round, started: whose process it was; filled in by asv's side.
     """
 
@@ -111,6 +112,7 @@ class Record:
     peak: Peak | None = None
     peak_memory_bytes: int | None = None
     precision: Mapping[str, Any] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
     machine: str = ""
     build: str = ""
     environment: str = ""
@@ -122,7 +124,7 @@ class Record:
         """Plain data with the schema's number."""
         data = asdict(self)
         data["clocks"] = {name: process.to_json() for name, process in self.clocks.items()}
-        data["precision"] = dict(self.precision)
+        data["precision"], data["seconds"] = dict(self.precision), dict(self.seconds)
         return {"schema": SCHEMA, **data}
 
     @classmethod
@@ -134,7 +136,7 @@ class Record:
         """
         if data["schema"] != SCHEMA:
             raise ValueError(f"record of schema {data['schema']!r}, this version reads {SCHEMA}")
-        rest = {key: value for key, value in data.items() if key != "schema"}
+        rest = {"seconds": {}, **{key: value for key, value in data.items() if key != "schema"}}
         rest["case"] = Case(**data["case"])
         rest["clocks"] = {name: Process.from_json(value) for name, value in data["clocks"].items()}
         for key, kind in (("failure", Failure), ("check", Check), ("work", Work), ("peak", Peak)):
@@ -146,9 +148,13 @@ def append(path: Path, record: Record) -> None:
     """Add a record to a file, in one write, so that processes which share the file do not tear each other's lines."""
     line = json.dumps(record.to_json(), separators=(",", ":")) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
     try:
-        os.write(handle, line.encode())
+        size = os.fstat(handle).st_size
+        torn = (
+            size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+        )  # a line cut short must not take this one along
+        os.write(handle, (b"\n" if torn else b"") + line.encode())
     finally:
         os.close(handle)
 

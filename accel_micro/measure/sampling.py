@@ -164,7 +164,7 @@ class Sampler:
             self.first_call()
         self._host_reference = full_speed.establish(self._host_key, device.probe_host_speed, device.now)
         least = device.minimum_warmup_seconds
-        most = max(4 * least, _WARMUP_SHARE_OF_BUDGET * self.budget_seconds)
+        most = max(2 * least, _WARMUP_SHARE_OF_BUDGET * self.budget_seconds)
         start = device.now()
         calls = 1
         medians: list[float] = []

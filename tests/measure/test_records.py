@@ -54,6 +54,7 @@ records = st.builds(
     peak=st.none() | st.builds(Peak, st.none() | seconds, st.none() | seconds),
     peak_memory_bytes=st.none() | st.integers(0, 10**12),
     precision=st.dictionaries(text, st.booleans() | text, max_size=2),
+    seconds=st.dictionaries(text, seconds, max_size=2),
     machine=text,
     round=st.integers(1, 9),
 )
@@ -87,6 +88,15 @@ def test_a_torn_or_foreign_line_is_named_and_skipped(tmp_path: Path, line: str) 
     assert [record.case.shape for record in read(path, problems)] == ["m=1", "m=2"]
     assert len(problems) == 1
     assert f"{path}:2: not a record" in problems[0]
+
+
+def test_a_record_after_a_line_cut_short_is_not_lost(tmp_path: Path) -> None:
+    path = tmp_path / f"x{SUFFIX}"
+    append(path, small("m=1"))
+    with path.open("a") as file:
+        file.write('{"schema": 1, "case"')
+    append(path, small("m=2"))
+    assert [record.case.shape for record in read(path)] == ["m=1", "m=2"]
 
 
 def test_case_names_itself_and_its_family() -> None:
