@@ -90,13 +90,16 @@ def sync(
         room = Room.of(config, out)
         sources = room.sources(index, variant, python)
         nightlies = None if clone is None else read_clone(clone)
-        with Progress(console=stderr(), transient=True, disable=not stderr().is_terminal) as progress:
+        with (
+            Web() as web,
+            Progress(console=stderr(), transient=True, disable=not stderr().is_terminal) as progress,
+        ):
             task = progress.add_task("PyTorch commits", total=None)
             found = run(
                 room.ledger,
                 sources.indexes,
                 sources.targets,
-                Web(),
+                web,
                 commits=commits,
                 nightlies=nightlies,
                 accept=accept or (),
@@ -229,7 +232,10 @@ def archive(
         rows = room.rows(ranges, room.sources((), variant, python))
         wheels = [row.wheel for row in rows if row.wheel is not None]
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-        with Progress(*columns, console=stderr(), transient=True, disable=not stderr().is_terminal) as bar:
+        with (
+            Web() as web,
+            Progress(*columns, console=stderr(), transient=True, disable=not stderr().is_terminal) as bar,
+        ):
             task = bar.add_task("", total=None)
 
             def start(wheel: "Wheel", size: int | None) -> None:
@@ -239,7 +245,7 @@ def archive(
                 room.ledger,
                 wheels,
                 to,
-                Web(),
+                web,
                 dry_run=dry_run,
                 start=start,
                 advance=lambda have: bar.update(task, completed=have),

@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from accel_micro.builds.variants import AUTO
 from accel_micro.builds.web import LARGEST_WHEEL_BYTES, Absent, Page, Unreachable, Web, without_password
@@ -178,11 +178,13 @@ def _read_folder(folder: Path, listing: Listing) -> None:
 
 
 def _read_page(page: Page, listing: Listing) -> None:
+    from pypi_simple import UnsupportedRepoVersionError
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the parser's guesses at what a page that is no HTML may be
             found = _packages(page)
-    except (AssertionError, RecursionError, UnicodeError, ValueError) as error:
+    except (AssertionError, RecursionError, UnsupportedRepoVersionError, ValueError) as error:
         text = " ".join(str(error).split())[:200]
         raise BadIndex(
             f"{listing.index} is no index that can be read ({type(error).__name__}: {text})"
@@ -244,7 +246,15 @@ def _link(file_name: str, url: str, facts: Mapping[str, Any]) -> Link:
         # Old wheels do not name their variant, but lie in its folder; those for macOS lie everywhere.
         folders = [part for part in urlsplit(url).path.split("/")[:-1] if _VARIANT_FOLDER.fullmatch(part)]
         variant = "cpu" if macos else folders[-1] if folders else DEFAULT_VARIANT
-    link = Link(file_name, without_password(url).partition("#")[0], version, variant)
+    parts = urlsplit(without_password(url))
+    folder = parts.path.rpartition("/")[0]
+    # Spelled one way, whether a page writes `+` or `%2B`: a place is known by its URL.
+    link = Link(
+        file_name,
+        urlunsplit(parts._replace(path=f"{folder}/{quote(file_name)}", fragment="")),
+        version,
+        variant,
+    )
     size = facts.get("size_bytes")
     path = local_path(link.url)
     if path is not None:

@@ -79,7 +79,7 @@ class _Patient(Retry):
 
 
 class Web:
-    """Connections that are kept open between requests; threads may share one.
+    """Connections that are kept open between requests; threads may share one. A context manager closes them.
 
     Args:
         attempts: how often a request is tried when the server is overloaded or the connection breaks.
@@ -101,6 +101,12 @@ class Web:
         self._session.headers["User-Agent"] = "accel-micro (+https://github.com/accel-micro/accel_micro)"
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, HTTPAdapter(max_retries=retry, pool_maxsize=16))
+
+    def __enter__(self) -> "Web":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._session.close()
 
     def page(self, url: str) -> Page:
         """A page of an index.
