@@ -3,6 +3,7 @@
 import contextlib
 import html
 import re
+import socket
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -114,6 +115,14 @@ class _Handler(BaseHTTPRequestHandler):
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.connections: list[socket.socket] = []
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.connections.append(request)
+        super().process_request(request, client_address)
+
     def handle_error(self, request: object, client_address: object) -> None:
         pass  # a client that hangs up early, since a part was enough for it
 
@@ -131,4 +140,7 @@ def serving() -> Iterator[Index]:
     finally:
         server.shutdown()
         server.server_close()
+        for connection in server.connections:  # kept open between requests, they would go on answering
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
         thread.join()

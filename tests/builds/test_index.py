@@ -61,7 +61,7 @@ def test_json_tells_sizes_and_hashes(index: Index, web: Web) -> None:
     index.page("/simple/torch/", json_page(file), JSON)
     (link,) = read(index.url + "/simple/", web).links
     assert (link.sha256, link.size_bytes, link.uploaded_milliseconds) == (SHA, 800_000_000, 1793871000500)
-    assert link.url == f"{index.url}/files/{NIGHTLY}"
+    assert link.url == f"{index.url}/files/{NIGHTLY.replace('+', '%2B')}"
 
 
 def test_a_hash_in_the_link(index: Index, web: Web) -> None:
