@@ -180,7 +180,8 @@ def run_child(folder: Path, code: str) -> str:
 
 def test_importing_a_suite_starts_no_thread_that_a_fork_would_lose(tmp_path: Path) -> None:
     code = """
-import os
+import os, sys
+sys.argv[1:] = ["run_server"]  # as asv starts its fork server
 from asv_runner.discovery import disc_benchmarks
 from asv_runner._aux import update_sys_path
 update_sys_path("benchmarks")
@@ -188,6 +189,7 @@ names = [b.name for b in disc_benchmarks("benchmarks")]
 import sys, torch
 assert "asv" not in sys.modules, "asv is not installed in benchmark environments"
 assert not torch.cuda.is_initialized()
+assert {"torch._dynamo", "accel_micro.measure.case"} <= set(sys.modules), "every case would import them anew"
 threads = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
 print(len(names), threads)
 """
