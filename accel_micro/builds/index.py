@@ -144,7 +144,7 @@ def _fetched(address: str, web: Web) -> Page | Path | Unreachable:
             return web.page(address)
         except Unreachable as error:
             return error
-    for page in (folder / "index.html", folder / PROJECT / "index.html"):
+    for page in (folder / PROJECT / "index.html", folder / "index.html"):
         try:
             if page.is_file():
                 return Page(page.as_uri(), "text/html", page.read_bytes())

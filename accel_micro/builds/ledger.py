@@ -227,6 +227,7 @@ class Ledger:
             if difference and problems is not None:
                 problems.append(f"{self.path}: {wheel.file_name} is known as two files: {difference}")
             wheel = merged(known, wheel)
+            self._wheels_of[known.build_id].discard(wheel.file_name)
         self._wheels[wheel.file_name] = wheel
         self._wheels_of.setdefault(wheel.build_id, set()).add(wheel.file_name)
         build = self._builds.get(wheel.build_id)
