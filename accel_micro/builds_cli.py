@@ -192,13 +192,11 @@ def show(
     out: Out = None,
 ) -> None:
     """Show all that is known of one build: its commit, what came in since the one before, its wheels."""
-    from accel_micro.builds.ranges import select
     from accel_micro.report.builds import print_build, to_json
 
     with reported():
         room = Room.of(config, out)
-        name = select(room.ledger, name)[-1].id if ".." not in name else room.ledger.resolve(name).id
-        (row,) = room.rows([name], room.sources((), variant, python))
+        (row,) = room.rows([room.ledger.resolve(name).id], room.sources((), variant, python))
     wheels = room.ledger.wheels(row.build.id)
     if format is Format.json:
         print_json({**to_json(row), "wheels": [asdict(wheel) for wheel in wheels]})

@@ -86,6 +86,7 @@ class Ledger:
             return 0
         now = now_milliseconds or int(time.time() * 1000)
         stored = Ledger(self.path)  # another run may have written meanwhile
+        known: dict[Record, None] = {}
         told: dict[Record, None] = {}
         for record in records:
             before: Record | None
@@ -102,10 +103,12 @@ class Ledger:
                 before = record if record in stored._installations else None
                 after = record
                 stored._fold(after)
-            self._fold(after)
+            known[after] = None
             if after != before:
                 told[after] = None
         lines.append(self.path, told)
+        for record in known:
+            self._fold(record)
         return len(told)
 
     def wheels(self, build_id: str | None = None) -> list[Wheel]:

@@ -26,6 +26,10 @@ STATES: Final = {
 """What can be done about a build on this machine."""
 
 _EMPTY: Final = "–"
+_SAME: Final = "="
+_GAP: Final = 2
+_MACHINES_WIDTH: Final = 24
+_DROPPED_FIRST: Final = ("Size", "PyTorch commit", "Variant", "Measured on", "Date", "State")
 
 
 @dataclass(frozen=True)
@@ -92,12 +96,18 @@ def print_builds(rows: Sequence[BuildRow], missing_days: Sequence[int], console:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for title in ("Date", "Build", "Id", "Variant", "Size", "State", "PyTorch commit", "Measured on"):
+    cells = [_cells(row) for row in rows]
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
+    titles = _that_fit(cells, console.width)
+    for title in titles:
         table.add_column(title, justify="right" if title == "Size" else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*map(_cell, _cells(row)))
+    for texts in cells:
+        table.add_row(*(_cell(texts[title]) for title in titles))
     console.print(table)
+    if any(row.same_as_before for row in rows):
+        console.print(
+            f"{_SAME}: made from the same commit as the build before it.", markup=False, style="dim"
+        )
     for state in STATES:
         if any(row.state == state for row in rows) and state != "listed":
             console.print(f"{state}: {STATES[state]}.", markup=False, style="dim")
@@ -142,7 +152,7 @@ def print_build(row: BuildRow, wheels: Sequence[Wheel], console: "Console") -> N
             if value:
                 console.print(f"  {name:10} {words.clean(value)}", markup=False, soft_wrap=True)
         for place in wheel.places:
-            listed = "listed" if place.listed else "once listed"
+            listed = "listed" if place.listed else "hidden"
             console.print(f"  {listed:10} {words.clean(place.url)}", markup=False, soft_wrap=True)
 
 
@@ -178,20 +188,32 @@ def _state(wheel: Wheel | None, python: str | None) -> str:
     return "listed" if wheel.listed else "hidden"
 
 
-def _cells(row: BuildRow) -> tuple[str, ...]:
+def _cells(row: BuildRow) -> dict[str, str]:
     wheel = row.wheel
     commit = row.build.main_commit or row.build.git_version or ""
-    size = "" if wheel is None or wheel.size_bytes is None else units.byte_count(wheel.size_bytes)
-    return (
-        _date(row.build),
-        row.build.version,
-        row.build.id[:ID_LENGTH],
-        wheel.variant if wheel else "",
-        size,
-        row.state,
-        commit[:10] + (" =" if row.same_as_before else ""),
-        ", ".join(row.machines),
-    )
+    machines = ", ".join(row.machines)
+    if len(machines) > _MACHINES_WIDTH:
+        machines = f"{len(row.machines)} machines"
+    return {
+        "Date": _date(row.build),
+        "Build": row.build.version,
+        "Id": row.build.id[:ID_LENGTH],
+        "Variant": wheel.variant if wheel else "",
+        "Size": "" if wheel is None or wheel.size_bytes is None else units.byte_count(wheel.size_bytes),
+        "State": row.state,
+        "PyTorch commit": commit[:10] + (f" {_SAME}" if row.same_as_before else ""),
+        "Measured on": machines,
+    }
+
+
+def _that_fit(cells: Sequence[Mapping[str, str]], width: int) -> list[str]:
+    """Titles of the columns that fit; what names a build is kept."""
+    titles = list(cells[0]) if cells else []
+    widths = {title: max(len(title), *(len(row[title]) for row in cells)) for title in titles}
+    for title in _DROPPED_FIRST:
+        if sum(widths.values()) + _GAP * len(widths) > width:
+            widths.pop(title)
+    return list(widths)
 
 
 def _cell(text: str) -> Any:

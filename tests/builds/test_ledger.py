@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accel_micro.builds import AmbiguousBuild, Ledger, UnknownBuild, identify
+from accel_micro.builds import (
+    AmbiguousBuild,
+    ChangedFile,
+    Installation,
+    Ledger,
+    Place,
+    UnknownBuild,
+    Wheel,
+    identify,
+)
 from accel_micro.builds.identity import from_id
 
 VERSIONS = ["2.8.0", "2.9.0", "2.14.0.dev20261105", "2.14.0.dev20261106", "2.14.0a0+git1234567", "2.13.0"]
@@ -119,3 +128,107 @@ def test_two_runs_may_remember_at_once(tmp_path: Path) -> None:
     for process in processes:
         process.join()
     assert len(list(Ledger.beside(tmp_path))) == 4
+
+
+NIGHTLY = identify("2.14.0.dev20261105")
+GIT = "cf30153c4c131c8164ee7798e5022d810682e2cb"
+
+
+def wheel(version: str = "2.14.0.dev20261105+cpu", **facts: object) -> Wheel:
+    place = Place("https://example.org/w.whl", "https://example.org/")
+    name = f"torch-{version}-cp311-cp311-linux_x86_64.whl"
+    return Wheel(identify(version).id, version, name, "cpu", (place,), **facts)  # type: ignore[arg-type]
+
+
+def test_wheels_and_installations_are_remembered_with_their_builds(tmp_path: Path) -> None:
+    ledger = Ledger.beside(tmp_path)
+    here = [Installation(NIGHTLY.id, "/old/python"), Installation(NIGHTLY.id, "/new/python")]
+    assert ledger.remember_all([NIGHTLY, wheel(size_bytes=5), *here], now_milliseconds=7) == 4
+    assert ledger.remember_all([NIGHTLY, wheel(), *here], now_milliseconds=9) == 0
+    for known in (ledger, Ledger.beside(tmp_path)):
+        assert known.wheels(NIGHTLY.id) == known.wheels() == [known.wheel(wheel().file_name)]
+        assert known.wheels()[0] == wheel(size_bytes=5, first_seen_milliseconds=7, changed_milliseconds=7)
+        assert known.installations(NIGHTLY.id) == here[::-1]
+        assert known.wheels("0" * 40) == known.installations("0" * 40) == []
+
+
+def test_a_build_knows_the_commit_of_its_wheels_whichever_comes_first(tmp_path: Path) -> None:
+    for number, records in enumerate(([NIGHTLY, wheel(git_version=GIT)], [wheel(git_version=GIT), NIGHTLY])):
+        ledger = Ledger(tmp_path / str(number))
+        ledger.remember_all(records)
+        assert ledger[NIGHTLY.id].git_version == Ledger(ledger.path)[NIGHTLY.id].git_version == GIT
+
+
+def test_a_changed_file_writes_nothing(tmp_path: Path) -> None:
+    ledger = Ledger.beside(tmp_path)
+    ledger.remember_all([NIGHTLY, wheel(sha256="a" * 64)])
+    before = ledger.path.read_bytes()
+    with pytest.raises(ChangedFile, match=r"its sha256 was aaa.* and is now bbb"):
+        ledger.remember_all([identify("2.13.0"), wheel(sha256="b" * 64)])
+    assert ledger.path.read_bytes() == before
+    assert ledger.conflict(wheel(sha256="b" * 64))
+    assert ledger.conflict(wheel(sha256="a" * 64)) is None
+    accepted = ledger.accept(wheel(sha256="b" * 64))
+    assert Ledger.beside(tmp_path).wheels() == [accepted]
+    assert (accepted.sha256, accepted.replaced) == ("b" * 64, 1)
+
+
+def test_what_is_broken_may_be_whole_again(tmp_path: Path) -> None:
+    ledger = Ledger.beside(tmp_path)
+    ledger.remember_all([NIGHTLY, wheel()], now_milliseconds=9)
+    ledger.mark_broken(wheel().file_name, "cut off", now_milliseconds=5)
+    assert Ledger.beside(tmp_path).wheels()[0].broken == "cut off"
+    ledger.remember_all([wheel(sha256="a" * 64)])
+    assert Ledger.beside(tmp_path).wheels()[0].broken == "cut off"
+    ledger.mark_broken(wheel().file_name, None, now_milliseconds=5)
+    assert Ledger.beside(tmp_path).wheels()[0].broken is None
+    with pytest.raises(KeyError):
+        ledger.mark_broken("torch-1.0-py3-none-any.whl", "cut off")
+
+
+def test_two_ledgers_that_know_a_name_as_two_files_say_so(tmp_path: Path) -> None:
+    texts = []
+    for number, sha256 in enumerate(("a" * 64, "b" * 64)):
+        ledger = Ledger(tmp_path / str(number))
+        ledger.remember_all([NIGHTLY, wheel(sha256=sha256)], now_milliseconds=number + 1)
+        texts.append(ledger.path.read_text())
+    for order in (texts, texts[::-1]):
+        (tmp_path / "both").write_text("".join(order))
+        problems: list[str] = []
+        ledger = Ledger(tmp_path / "both", problems)
+        assert [w.sha256 for w in ledger.wheels()] == ["a" * 64], "the one that was seen first"
+        assert len(problems) == 1
+        assert "is known as two files: its sha256 was" in problems[0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"schema": 1, "kind": "wheel", "build_id": "ID", "version": "1", "file_name": "../torch-1-py3-none-any.whl"}',
+        '{"schema": 1, "kind": "wheel", "build_id": "x", "version": "1", "file_name": "torch-1-py3-none-any.whl"}',
+        '{"schema": 1, "kind": "wheel", "build_id": "ID", "version": "1", "file_name": 5}',
+        '{"schema": 1, "kind": "wheel", "build_id": "ID", "version": "1", '
+        '"file_name": "torch-1-py3-none-any.whl", "places": [5]}',
+        '{"schema": 1, "kind": "installation", "build_id": "ID"}',
+        '{"schema": 1, "kind": "something new", "build_id": "ID"}',
+        "[" * 5000,
+    ],
+)
+def test_lines_of_a_shared_ledger_that_are_no_records(tmp_path: Path, line: str) -> None:
+    ledger = ledger_of(tmp_path, "2.8.0")
+    with ledger.path.open("a") as file:
+        file.write(line.replace("ID", "0" * 40) + "\n")
+    problems: list[str] = []
+    again = Ledger(ledger.path, problems)
+    assert [b.version for b in again] == ["2.8.0"]
+    assert again.wheels() == []
+    assert len(problems) == 1
+
+
+def test_lines_of_older_versions_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "builds.jsonl"
+    path.write_text(
+        f'{{"schema": 1, "id": "{NIGHTLY.id}", "channel": "nightly", "version": "2.14.0.dev20261105", '
+        '"date_milliseconds": 1793836800000, "git_version": null}\n'
+    )
+    assert list(Ledger(path)) == [NIGHTLY]
