@@ -52,8 +52,8 @@ WORK = {"flops": _flops, "backward_flops": 2, "saving": _saving}
         "resnet.layer2: n=32 c=128 hw=28 out=128",
         "resnet.layer3: n=32 c=256 hw=14 out=256",
         "resnet.layer1: n=256 c=64 hw=56 out=64",
-        "vgg16.2: n=32 c=64 hw=224 out=64",
-        "vgg16.12: n=32 c=256 hw=56 out=256",
+        "vgg16.2: n=8 c=64 hw=224 out=64",
+        "vgg16.12: n=16 c=256 hw=56 out=256",
     ],
     **WORK,
 )
@@ -141,7 +141,7 @@ def grouped(t, n, c, hw, out, groups, k=3, stride=1, pad=1):
         "resnet.layer4: n=1 c=512 hw=7 out=512",
         "resnet.conv1: n=16 c=3 hw=224 out=64 k=7 stride=2 pad=3",
         "resnet.layer1: n=256 c=64 hw=56 out=64",
-        "vgg16.12: n=32 c=256 hw=56 out=256",
+        "vgg16.12: n=16 c=256 hw=56 out=256",
     ],
     **WORK,
 )
