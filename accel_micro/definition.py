@@ -116,7 +116,7 @@ class Op:
     @cached_property
     def source(self) -> str:
         """The definition's text, and that of the functions of its module which it calls; no decorators."""
-        return "\n".join(_sources(self.definition))
+        return "\n\n\n".join(_sources(self.definition))
 
     @property
     def all_shapes(self) -> tuple[str, ...]:
