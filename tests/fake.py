@@ -60,6 +60,9 @@ class FakeDevice(Device):
             self.clock.seconds = max(self.clock.seconds, self.busy_until)
         self.clock.work(self.sync_seconds)
 
+    def waited_seconds(self) -> float:
+        return 0.0
+
     def probe_host_speed(self) -> float:
         self.clock.log.append("probe")
         before = self.clock.seconds

@@ -105,6 +105,12 @@ class Device:
 
         return spin_rate(self.now)
 
+    def waited_seconds(self) -> float:
+        """Seconds that threads of this process waited for a core so far, summed over them; see `waiting`."""
+        from accel_micro.devices.waiting import waited_seconds
+
+        return waited_seconds()
+
     def probe_device_speed(self) -> float | None:
         """Clock of the device's cores in hertz from a fixed piece of device work; None where there is no such probe."""
         return None

@@ -1,20 +1,25 @@
 """The host's speed probe: a fixed pure-Python spin.
 
 It needs no memory and no vector unit, and shares nothing with what is measured but the core it runs on. Neighbours on
-a shared machine and thermal throttling slow it as they slow dispatch.
+a shared machine and thermal throttling slow it as they slow dispatch. Time in which it had no core is not counted: that
+is what `waiting` is about.
 """
 
 from collections.abc import Callable
 from typing import Final
 
+from accel_micro.devices.waiting import thread_waited_seconds
+
 SPINS: Final = 30_000
 """Iterations of one probe, about a millisecond."""
 
 
-def spin_rate(now: Callable[[], float]) -> float:
-    """Iterations per second of one probe, timed by `now` (seconds)."""
+def spin_rate(now: Callable[[], float], waited: Callable[[], float] = thread_waited_seconds) -> float:
+    """Iterations per second of one probe, timed by `now` less what `waited` says (both seconds)."""
     total = 0
+    waited_before = waited()
     start = now()
     for i in range(SPINS):
         total += i & 7
-    return SPINS / (now() - start)
+    seconds = now() - start
+    return SPINS / max(seconds - (waited() - waited_before), 0.1 * seconds)

@@ -6,6 +6,7 @@ from typing import Final
 REMEDIES: Final[dict[str, str]] = {
     "speed-corrected": "the machine ran slower than its full speed; quiet it, or raise the budget",
     "warm-up capped": "times were still drifting when the warm-up ended; raise the budget or quiet the machine",
+    "waited for a core": "another program had the cores; end it, or use fewer threads, see `accel-micro doctor`",
     "noisy": "samples scatter widely; close other programs, see `accel-micro doctor`",
     "short block": "a block is too short for this timer; the call may be cached or empty",
     "not linear": "time does not grow with the number of calls; some of the work is not waited for or is cached",

@@ -4,6 +4,10 @@ On shared and throttling machines the speed itself changes, by a factor of two w
 by two probes of known work. The samples of a process are the blocks with the highest probe speed, not the fastest
 blocks: choosing by the probe does not look at what is measured, so it cannot hide a regression.
 
+Before speed comes having a core at all: a block in which threads of the process waited for one, because another program
+had it, is taken only when there is no other. Measured on two cores with other programs running: a small parallel
+product took 9 to 35 µs in blocks without waiting and 130 to 15,000 µs in blocks with it.
+
 A block below full speed is corrected by `speed ** sensitivity`. Ops do not slow in step with the probe (measured
 slopes of log time on log probe speed: 0.3 to 0.7, and a correction by the whole ratio overshoots), so the
 sensitivity is fitted over all blocks of the process, drawn towards a prior where the speed hardly varied.
@@ -22,17 +26,28 @@ PRIOR_SENSITIVITY: Final = 0.6
 _PRIOR_WEIGHT: Final = 0.05  # of the sum of squared log speeds; a factor 1.2 between two halves of 12 blocks
 
 
+LITTLE_WAITING: Final = 0.02
+"""Share of a block in which some thread may have waited for a core before the block counts as disturbed."""
+
+
 @dataclass(frozen=True)
 class Block:
-    """Calls timed together: seconds per call, and the probe's rate before and after relative to full speed."""
+    """Calls timed together.
+
+    Attributes:
+        seconds: per call.
+        before, after: the probe's rate relative to full speed.
+        waiting: seconds that threads of this process waited for a core, per second of the block.
+    """
 
     seconds: float
     before: float
     after: float
+    waiting: float = 0.0
 
     @property
     def speed(self) -> float:
-        """Mean speed during the block: the harmonic mean of the two probes, since times add up."""
+        """Mean speed of the core during the block: the harmonic mean of the two probes, since times add up."""
         return 2.0 / (1.0 / self.before + 1.0 / self.after)
 
     @property
@@ -41,23 +56,37 @@ class Block:
         return min(self.before, self.after)
 
     @property
+    def is_disturbed(self) -> bool:
+        """Threads waited for a core that another program had."""
+        return self.waiting > LITTLE_WAITING
+
+    @property
     def at_full_speed(self) -> bool:
-        """Neither probe saw the machine slow."""
-        return self.slowest >= FULL_SPEED
+        """Neither probe saw the machine slow, and no thread waited long for a core."""
+        return self.slowest >= FULL_SPEED and not self.is_disturbed
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The blocks chosen as samples, in order of time, and their values corrected to full speed."""
+    """The blocks chosen as samples, in order of time, and their values corrected to full speed.
+
+    Attributes:
+        corrected: samples below full speed. disturbed: samples in which threads waited for a core.
+    """
 
     blocks: tuple[Block, ...]
     samples: tuple[float, ...]
     sensitivity: float
     corrected: int
+    disturbed: int
 
 
 def fit_sensitivity(blocks: Sequence[Block]) -> float:
-    """Exponent in [0, 1] with which seconds fall as speed rises, by least squares on logs with a prior."""
+    """Exponent in [0, 1] with which seconds fall as speed rises, by least squares on logs with a prior.
+
+    Blocks in which threads waited are left out where others are there: waiting at a barrier has no exponent.
+    """
+    blocks = [block for block in blocks if not block.is_disturbed] or blocks
     speeds = [math.log(block.speed) for block in blocks]
     times = [math.log(block.seconds) for block in blocks]
     mean_speed, mean_time = math.fsum(speeds) / len(speeds), math.fsum(times) / len(times)
@@ -68,7 +97,7 @@ def fit_sensitivity(blocks: Sequence[Block]) -> float:
 
 
 def choose(blocks: Sequence[Block], samples: int, *, correct: bool = True) -> Chosen:
-    """The `samples` blocks that ran at the highest speed; those below full speed corrected where asked for.
+    """The `samples` blocks that were disturbed least and ran at the highest speed, slow ones corrected if asked.
 
     Raises:
         ValueError: there are fewer blocks than samples.
@@ -76,12 +105,16 @@ def choose(blocks: Sequence[Block], samples: int, *, correct: bool = True) -> Ch
     if len(blocks) < samples:
         raise ValueError(f"{len(blocks)} blocks cannot give {samples} samples")
     sensitivity = fit_sensitivity(blocks)
-    # Among blocks at full speed the first ones are taken: a finer order would only follow the probe's own noise.
-    order = sorted(range(len(blocks)), key=lambda i: (-min(blocks[i].slowest, FULL_SPEED), i))
+    order = sorted(range(len(blocks)), key=lambda i: (*_preference(blocks[i]), i))
     chosen = tuple(blocks[i] for i in sorted(order[:samples]))
-    corrected = [correct and not block.at_full_speed for block in chosen]
+    corrected = [correct and block.slowest < FULL_SPEED for block in chosen]
     values = tuple(
         block.seconds * min(1.0, block.speed) ** sensitivity if slow else block.seconds
         for block, slow in zip(chosen, corrected, strict=True)
     )
-    return Chosen(chosen, values, sensitivity, sum(corrected))
+    return Chosen(chosen, values, sensitivity, sum(corrected), sum(block.is_disturbed for block in chosen))
+
+
+def _preference(block: Block) -> tuple[float, float]:
+    """Smaller is better. Among blocks at full speed all are equal: a finer order would follow the probe's noise."""
+    return max(block.waiting, LITTLE_WAITING), -min(block.slowest, FULL_SPEED)

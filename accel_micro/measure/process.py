@@ -23,7 +23,8 @@ class Process:
         clock: one of `CLOCKS`.
         samples: seconds per call, one a block; corrected to full speed where `speeds` is below it.
         raw_samples: the same blocks uncorrected, in the same order.
-        speeds: speed of the machine during each block relative to its full speed; 1.0 is full speed.
+        speeds: speed of the machine during each block relative to its full speed, less what threads waited for a
+            core; 1.0 is full speed.
         calls_per_block: calls timed together in one block.
         flags: what a reader must know before trusting the numbers.
         first_call_seconds: the very first call, with its initialisation; None when it was not timed.

@@ -27,6 +27,8 @@ _DRIFTING: Final = 0.05
 _NOISY: Final = 0.10
 _LOW_CLOCK: Final = 0.9
 _AGREEMENT: Final = 0.15
+_SHARES_OF_BLOCK: Final = 16
+_PATIENCE: Final = 4.0
 _GROWTH_TRIES: Final = 7
 _REPEATS: Final = 3
 _MOSTLY_WORK: Final = 2.0
@@ -243,7 +245,17 @@ class Sampler:
         if by_device:
             # The clock of a device follows its load, so its reference is the fast percentile of this very process.
             return Reader(clock, calls, block, self._probe_device, None, True, notes)
-        return Reader(clock, calls, block, device.probe_host_speed, self._host_reference, False, notes)
+        return Reader(
+            clock,
+            calls,
+            block,
+            device.probe_host_speed,
+            self._host_reference,
+            False,
+            notes,
+            waited=device.waited_seconds,
+            now=device.now,
+        )
 
     def _probe_device(self) -> float:
         return self.device.probe_device_speed() or self.device.probe_host_speed()
@@ -256,7 +268,7 @@ class Sampler:
         if clock == "throughput":
             calls = self._calls_that_grow(self._calls_for_block())
             if not self.device.asynchronous or self._seconds_per_call >= _SLOPE_PAYS_BELOW_SECONDS:
-                return calls, lambda: self._seconds_of(calls) / calls, ()
+                return calls, lambda: self._block(calls), ()
             return calls, lambda: self._slope(calls), ()
         if self._queue is None:
             self._queue = self.device.queue(self.call)
@@ -286,6 +298,21 @@ class Sampler:
             device.synchronize()
             total += device.now() - start
         return total / calls
+
+    def _block(self, calls: int) -> float:
+        """Seconds per call of one block, cut short when it takes far longer than the warm-up let expect.
+
+        While another program has the cores a small parallel call can take a thousand times as long; whole blocks of
+        such calls would eat the budget in which the cores become free again.
+        """
+        share = max(1, calls // _SHARES_OF_BLOCK)
+        limit = _PATIENCE * max(BLOCK_SECONDS, calls * self._seconds_per_call)
+        seconds, done = 0.0, 0
+        while done < calls and seconds < limit:
+            count = min(share, calls - done)
+            seconds += self._seconds_of(count)
+            done += count
+        return seconds / done
 
     def _slope(self, calls: int) -> float:
         """Seconds per call from n and 3n calls: what the final synchronisation costs drops out."""
@@ -332,6 +359,9 @@ class Sampler:
             slowest = min(block.speed for block in chosen.blocks)
             detail = f"{chosen.corrected} of {samples} samples, down to {100 * slowest:.0f} % speed"
             flags.append(Flag("speed-corrected", detail))
+        if 2 * chosen.disturbed > samples:
+            waiting = median(block.waiting for block in chosen.blocks)
+            flags.append(Flag("waited for a core", f"threads waited {waiting:.2g} s per second"))
         flags += self._spread_flags(chosen.samples, reader.calls)
         if reader.by_device:
             flags += self._clock_flags(reader.reference)
@@ -340,7 +370,7 @@ class Sampler:
             clock=reader.clock,
             samples=chosen.samples,
             raw_samples=tuple(block.seconds for block in chosen.blocks),
-            speeds=tuple(block.speed for block in chosen.blocks),
+            speeds=tuple(block.speed / (1.0 + block.waiting) for block in chosen.blocks),
             calls_per_block=reader.calls,
             flags=tuple(flags),
             first_call_seconds=self.first_call_seconds,

@@ -4,9 +4,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
+from time import perf_counter
+from typing import Final
 
 from accel_micro.measure.flags import Flag
 from accel_micro.measure.gate import Block
+
+OVERTIME: Final = 3.0
 
 
 @dataclass
@@ -21,6 +25,7 @@ class Reader:
         known_reference: rate of the probe at full speed; None takes the fast percentile of the reader's own rates.
         by_device: the probe reads the device, not the host.
         flags: what the way of reading deserves.
+        waited: seconds that threads of this process waited for a core so far. now: the host clock.
         rates: all the probe's rates, two a block.
     """
 
@@ -31,20 +36,24 @@ class Reader:
     known_reference: float | None
     by_device: bool
     flags: tuple[Flag, ...] = ()
+    waited: Callable[[], float] = float
+    now: Callable[[], float] = perf_counter
     rates: list[float] = field(default_factory=list)
-    _timed: list[tuple[float, float, float]] = field(default_factory=list)
+    _timed: list[tuple[float, float, float, float]] = field(default_factory=list)
 
     def turn(self) -> None:
-        """Probe, time one block, probe."""
+        """Probe, time one block, probe; note how long threads waited for a core meanwhile."""
         before = self.probe()
+        waited, start = self.waited(), self.now()
         seconds = self.block()
+        waiting = (self.waited() - waited) / max(self.now() - start, 1e-9)
         after = self.probe()
-        self._timed.append((seconds, before, after))
+        self._timed.append((seconds, before, after, max(0.0, waiting)))
         self.rates += (before, after)
 
     def seconds(self) -> list[float]:
         """Seconds per call of each block, as they were read."""
-        return [seconds for seconds, _, _ in self._timed]
+        return [timed[0] for timed in self._timed]
 
     @property
     def reference(self) -> float:
@@ -58,8 +67,13 @@ class Reader:
         """The blocks read so far, their speeds relative to full speed."""
         reference = self.reference
         return [
-            Block(seconds, before / reference, after / reference) for seconds, before, after in self._timed
+            Block(seconds, before / reference, after / reference, waiting)
+            for seconds, before, after, waiting in self._timed
         ]
+
+    def is_disturbed(self, samples: int) -> bool:
+        """More than half of the samples would be blocks in which threads waited for a core."""
+        return 2 * sum(not block.is_disturbed for block in self.blocks()) < samples
 
     def is_done(self, samples: int) -> bool:
         """Enough blocks ran at full speed."""
@@ -71,17 +85,20 @@ def take_turns(
 ) -> None:
     """Read block after block, clock by clock, until each has enough at full speed or the budget ends.
 
-    However short the budget, every reader reads as many blocks as samples are wanted.
+    However short the budget, every reader reads as many blocks as samples are wanted; and one that found the cores
+    taken most of the time goes on for up to three times the budget, since its values are worth little.
     """
-    end = now() + budget_seconds
+    start = now()
     for _ in range(samples):
         for reader in readers:
             reader.turn()
     waiting = [reader for reader in readers if not reader.is_done(samples)]
-    while waiting and now() < end:
+    while waiting and now() < start + OVERTIME * budget_seconds:
         for reader in waiting:
             reader.turn()
         waiting = [reader for reader in waiting if not reader.is_done(samples)]
+        if now() >= start + budget_seconds:
+            waiting = [reader for reader in waiting if reader.is_disturbed(samples)]
 
 
 def throughput_over_larger(readers: Sequence[Reader]) -> float | None:

@@ -1,6 +1,7 @@
 """The gate chooses by the probe and never by what is measured."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -9,19 +10,20 @@ from hypothesis import strategies as st
 from accel_micro.measure.gate import FULL_SPEED, PRIOR_SENSITIVITY, Block, choose, fit_sensitivity
 
 speeds = st.floats(0.3, 1.1)
-blocks = st.builds(Block, st.floats(1e-7, 1.0), speeds, speeds)
+blocks = st.builds(Block, st.floats(1e-7, 1.0), speeds, speeds, st.floats(0.0, 2.0) | st.just(0.0))
 
 
 @given(st.lists(blocks, min_size=5, max_size=60))
 def test_choice_does_not_look_at_times(taken: list[Block]) -> None:
-    other = [Block(1.0 / block.seconds, block.before, block.after) for block in taken]
+    other = [replace(block, seconds=1.0 / block.seconds) for block in taken]
     first, second = choose(taken, 5), choose(other, 5)
-    assert [(b.before, b.after) for b in first.blocks] == [(b.before, b.after) for b in second.blocks]
+    chosen = [[(b.before, b.after, b.waiting) for b in side.blocks] for side in (first, second)]
+    assert chosen[0] == chosen[1]
 
 
 @given(st.lists(blocks, min_size=5, max_size=60), st.floats(0.01, 100))
 def test_samples_scale_with_times(taken: list[Block], factor: float) -> None:
-    scaled = [Block(block.seconds * factor, block.before, block.after) for block in taken]
+    scaled = [replace(block, seconds=block.seconds * factor) for block in taken]
     expected = [sample * factor for sample in choose(taken, 5).samples]
     assert choose(scaled, 5).samples == pytest.approx(expected, rel=1e-6)
 
@@ -50,6 +52,21 @@ def test_sensitivity_is_the_prior_where_the_speed_never_varied() -> None:
     taken = [Block(1e-5, 0.6, 0.6) for _ in range(20)]
     assert fit_sensitivity(taken) == pytest.approx(PRIOR_SENSITIVITY)
     assert choose(taken, 20).samples[0] == pytest.approx(1e-5 * 0.6**PRIOR_SENSITIVITY)
+
+
+def test_blocks_whose_threads_had_no_core_come_last() -> None:
+    waited = [Block(1e-3, 1.0, 1.0, waiting=0.5) for _ in range(30)]
+    calm_but_slow = [Block(1e-5, 0.5, 0.5) for _ in range(5)]
+    chosen = choose([*waited, *calm_but_slow], 5)
+    assert chosen.blocks == tuple(calm_but_slow)
+    assert chosen.disturbed == 0
+    assert choose([*waited, *calm_but_slow], 10).disturbed == 5
+
+
+def test_waiting_does_not_spoil_the_sensitivity() -> None:
+    calm = [Block(1e-5 * speed**-0.5, speed, speed) for speed in (0.5 + i / 40 for i in range(21))]
+    waited = [Block(1e-2, speed, speed, waiting=1.0) for speed in (0.5, 1.0)]
+    assert fit_sensitivity([*calm, *waited]) == pytest.approx(0.5, abs=0.05)
 
 
 def test_no_correction_where_none_is_asked_for() -> None:
