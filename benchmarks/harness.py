@@ -4,6 +4,7 @@ python -m benchmarks.harness clocks --device cuda   # our device clock against C
 python -m benchmarks.harness gate                   # medians of twenty processes, raw and gated
 python -m benchmarks.harness help                   # how soon `accel-micro --help` answers
 python -m benchmarks.harness launch                 # asv's processes by fork and by spawn, 24 cases
+python -m benchmarks.harness ledger                 # a ledger of three years: sync, list, resolve a range
 """
 
 import argparse
@@ -266,6 +267,77 @@ def launch(options: argparse.Namespace) -> None:
     print(f"whole run, spawn ÷ forkserver: {whole['spawn'] / whole['forkserver']:.1f}")
 
 
+def write_index(folder: Path, builds: int) -> list[str]:
+    """A page as PyTorch's, with one wheel for this machine of each of as many nightlies; returns their versions."""
+    from datetime import date, timedelta
+
+    from accel_micro.builds import Target
+
+    tag, last = Target.here().tags[0], date(2026, 11, 27)
+    days = [last - timedelta(days) for days in range(builds)][::-1]
+    versions = [f"2.15.0.dev{day:%Y%m%d}" for day in days]
+    lines = [
+        f'<a href="https://example.org/whl/nightly/cpu/torch-{version}%2Bcpu-{tag}.whl" '
+        f'data-core-metadata="sha256={index:064x}" data-upload-time="{day} 09:30:00+00:00">'
+        f"torch-{version}+cpu-{tag}.whl</a><br/>"
+        for index, (version, day) in enumerate(zip(versions, days, strict=True))
+    ]
+    (folder / "torch").mkdir(parents=True)
+    page = "\n".join(["<!DOCTYPE html>", "<html><body>", *lines, "</body></html>"])
+    (folder / "torch" / "index.html").write_text(page, encoding="utf-8")
+    return versions
+
+
+def ledger(options: argparse.Namespace) -> None:
+    """Seconds of what people wait for with a ledger of many builds, each read anew from its file."""
+    import io
+
+    from rich.console import Console
+
+    from accel_micro.builds import Ledger, Target
+    from accel_micro.builds.ranges import missing_days, select
+    from accel_micro.builds.sync import sync
+    from accel_micro.builds.web import Web
+    from accel_micro.report.builds import build_rows, print_builds
+
+    targets = [Target.here(("cpu",))]
+    with tempfile.TemporaryDirectory() as name, Web() as web:
+        folder = Path(name)
+        versions = write_index(folder / "all", options.builds)
+        write_index(folder / "newest", 60)
+        path = folder / "results" / "builds.jsonl"
+
+        def read(index: str) -> int:
+            return len(sync(Ledger(path), [str(folder / index)], targets, web, commits=False).builds)
+
+        def listed() -> int:
+            builds = Ledger(path)
+            rows = build_rows(builds, builds.ordered(), targets, {})
+            print_builds(rows, missing_days(builds.ordered()), Console(file=io.StringIO(), width=120))
+            return len(rows)
+
+        def resolved() -> int:
+            return len(select(Ledger(path), f"{versions[1]}..{versions[-2]}"))
+
+        steps: dict[str, Any] = {
+            "sync, all of them new": lambda: read("all"),
+            "sync, an index of all, none new": lambda: read("all"),
+            "sync, PyTorch's page of 60": lambda: read("newest"),
+            "list all": listed,
+            "resolve a range": resolved,
+        }
+        first = next(iter(steps.values()))
+        for what, step in steps.items():
+            runs = 1 if step is first else options.runs
+            seconds, counts = [], []
+            for _ in range(runs):
+                start = perf_counter()
+                counts.append(step())
+                seconds.append(perf_counter() - start)
+            print(f"{what:32s} {median(seconds):6.3f} s   {counts[-1]} builds", flush=True)
+        print(f"ledger: {path.stat().st_size / 1e6:.2f} MB, {options.builds} builds with a wheel each")
+
+
 def main() -> None:
     """Parse the command line and run one benchmark of the harness."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.harness", description=__doc__.split("\n")[0])
@@ -285,6 +357,10 @@ def main() -> None:
     command.set_defaults(run=help_)
     command = commands.add_parser("launch", help="asv's processes forked and spawned")
     command.set_defaults(run=launch)
+    command = commands.add_parser("ledger", help="a ledger of many builds")
+    command.add_argument("--builds", type=int, default=3000)
+    command.add_argument("--runs", type=int, default=5)
+    command.set_defaults(run=ledger)
     options = parser.parse_args()
     options.run(options)
 

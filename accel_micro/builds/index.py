@@ -13,15 +13,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
+from accel_micro.builds.anchors import anchors
 from accel_micro.builds.variants import AUTO
 from accel_micro.builds.web import LARGEST_WHEEL_BYTES, Absent, Page, Unreachable, Web, without_password
 from accel_micro.builds.wheels import DEFAULT_VARIANT, PROJECT, NotAWheel, local_path, named
-
-if TYPE_CHECKING:
-    from pypi_simple import DistributionPackage
 
 DEFAULT_INDEXES: Final = (
     "https://download.pytorch.org/whl/nightly/{variant}/",
@@ -181,22 +179,14 @@ def _read_page(page: Page, listing: Listing) -> None:
     from pypi_simple import UnsupportedRepoVersionError
 
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the parser's guesses at what a page that is no HTML may be
-            found = _packages(page)
+        found = _of_json(page) if "json" in page.content_type else _of_html(page)
     except (AssertionError, RecursionError, UnsupportedRepoVersionError, ValueError) as error:
         text = " ".join(str(error).split())[:200]
         raise BadIndex(
             f"{listing.index} is no index that can be read ({type(error).__name__}: {text})"
         ) from error
-    for package, uploaded in found:
-        facts = {
-            "size_bytes": package.size,
-            "sha256": package.digests.get("sha256"),
-            "metadata_sha256": (package.metadata_digests or {}).get("sha256"),
-            "uploaded_milliseconds": uploaded,
-        }
-        _put(listing, partial(_page_link, page.url, package.filename, package.url, facts))
+    for text, url, facts in found:
+        _put(listing, partial(_page_link, page.url, text, url, facts))
     if not listing.links:
         start = page.body[:60].decode(errors="replace").strip()
         raise BadIndex(
@@ -204,18 +194,42 @@ def _read_page(page: Page, listing: Listing) -> None:
         )
 
 
-def _packages(page: Page) -> list[tuple["DistributionPackage", object]]:
-    from pypi_simple import DistributionPackage, ProjectPage
-    from pypi_simple.html import RepositoryPage
+def _of_json(page: Page) -> list[tuple[str, str, dict[str, Any]]]:
+    """(name, URL, facts) of each file of a PEP 691 page."""
+    from pypi_simple import ProjectPage
 
-    if "json" in page.content_type:
-        files = ProjectPage.from_json_data(json.loads(page.body), page.url).packages
-        return [(file, file.upload_time) for file in files]
-    links = RepositoryPage.from_html(page.body, page.url).links
-    # PyTorch's pages say when a file was uploaded, which only the JSON form has a name for.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a newer minor version of the format
+        packages = ProjectPage.from_json_data(json.loads(page.body), page.url).packages
     return [
-        (DistributionPackage.from_link(link, PROJECT), link.attrs.get("data-upload-time")) for link in links
+        (
+            package.filename,
+            package.url,
+            {
+                "size_bytes": package.size,
+                "sha256": package.digests.get("sha256"),
+                "metadata_sha256": (package.metadata_digests or {}).get("sha256"),
+                "uploaded_milliseconds": package.upload_time,
+            },
+        )
+        for package in packages
     ]
+
+
+def _of_html(page: Page) -> list[tuple[str, str, dict[str, Any]]]:
+    """The same of a PEP 503 page. PyTorch's say when a file was uploaded, for which PEP 503 has no name."""
+    found = []
+    for anchor in anchors(page.body, page.url):
+        url, _, fragment = anchor.url.partition("#")
+        told = anchor.attributes
+        metadata = told.get("data-core-metadata") or told.get("data-dist-info-metadata") or ""
+        facts = {
+            "sha256": fragment.removeprefix("sha256="),
+            "metadata_sha256": metadata.removeprefix("sha256="),
+            "uploaded_milliseconds": told.get("data-upload-time"),
+        }
+        found.append((anchor.text, url, facts))
+    return found
 
 
 def _put(listing: Listing, make: Callable[[], Link | None]) -> None:

@@ -111,6 +111,16 @@ class Ledger:
             self._fold(record)
         return len(told)
 
+    def is_news(self, record: Record) -> bool:
+        """Whether a record tells what is not known yet."""
+        if isinstance(record, Build):
+            known = self._builds.get(record.id)
+            return known is None or self._together(known, record) != known
+        if isinstance(record, Wheel):
+            before = self._wheels.get(record.file_name)
+            return before is None or completed(before, record, 0) != before
+        return record not in self._installations
+
     def wheels(self, build_id: str | None = None) -> list[Wheel]:
         """The wheels of a build, or all, by file name."""
         if build_id is None:
@@ -211,15 +221,28 @@ class Ledger:
             self._installations[record] = None
 
     def _fold_build(self, build: Build) -> None:
+        known = self._builds.get(build.id)
+        together = build if known is None else self._together(known, build)
+        commit = together.git_version or next(filter(None, self._commits(build.id)), None)
+        self._builds[build.id] = (
+            together if commit == together.git_version else replace(together, git_version=commit)
+        )
         self._dates = None
-        known = self._builds.get(build.id, build)
+
+    def _commits(self, build_id: str) -> Iterator[str | None]:
+        names = self._wheels_of.get(build_id, ())
+        return (self._wheels[name].git_version for name in sorted(names))
+
+    @staticmethod
+    def _together(known: Build, build: Build) -> Build:
+        if known == build:
+            return known
         dates = [d for d in (known.date_milliseconds, build.date_milliseconds) if d is not None]
-        wheels = (self._wheels[name].git_version for name in self._wheels_of.get(build.id, ()))
-        commits = [known.git_version, build.git_version, *wheels]
-        self._builds[build.id] = replace(
+        commits = [commit for commit in (known.git_version, build.git_version) if commit is not None]
+        return replace(
             build if known.version.startswith("nightly ") else known,  # the id alone told no full version
             date_milliseconds=min(dates, default=None),
-            git_version=min(filter(None, commits), default=None),
+            git_version=min(commits, default=None),
             main_commit=known.main_commit or build.main_commit,
         )
 

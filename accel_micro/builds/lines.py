@@ -114,11 +114,11 @@ def _from_json(data: Any) -> Record:
 
 
 def _wheel(data: Any) -> Wheel:
-    named(data["file_name"])  # a shared ledger must not lead out of a folder either
+    named(str(data["file_name"]))  # a shared ledger must not lead out of a folder either
     return Wheel(
         build_id=_id(data["build_id"]),
         version=str(data["version"]),
-        file_name=data["file_name"],
+        file_name=str(data["file_name"]),
         variant=str(data.get("variant", DEFAULT_VARIANT)),
         places=tuple(
             Place(str(place["url"]), str(place["index"]), bool(place["listed"]))

@@ -93,7 +93,7 @@ def sync(
     if dry_run:
         return found
     records: list[Record] = [*builds.values(), *wheels.values(), *gone]
-    ledger.remember_all(records)
+    ledger.remember_all(filter(ledger.is_news, records))
     for wheel in accepted:
         ledger.accept(wheel)
     if commits:

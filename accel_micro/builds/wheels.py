@@ -8,7 +8,7 @@ import re
 import sysconfig
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -61,7 +61,8 @@ class Wheel:
 
     Attributes:
         build_id: of the `Build`.
-        version: as torch says it once installed, with its variant: `2.14.0.dev20261105+cu130`.
+        version: as its name says it, `2.14.0.dev20261105+cu130`. Where that has no variant, the installed torch
+            may still say one.
         file_name: its identity.
         variant: cpu, cu130, rocm6.4, xpu …, or `DEFAULT_VARIANT`.
         places: where it was seen, the latest first.
@@ -168,6 +169,7 @@ def choose_wheel(wheels: Iterable[Wheel], target: Target) -> Wheel | None:
     return candidates[min(suiting)[-1]] if suiting else None
 
 
+@lru_cache(maxsize=1 << 14)
 def named(file_name: str) -> tuple[str, str, bool]:
     """(version, variant, made for macOS) of a wheel of torch, told by its name alone.
 
