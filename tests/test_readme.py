@@ -237,6 +237,7 @@ CONSTANTS: list[tuple[Any, str]] = [
     (1e3 * sampling.BLOCK_SECONDS, r"A block lasts (\d+) ms at least"),
     (100 * sampling._WARMUP_AGREEMENT, r"medians of ten readings agree within (\d+) %"),
     (gate.FULL_SPEED, r"slower probe reached (0\.\d+) of the reference"),
+    (100 * gate.LITTLE_WAITING, r"waited for more than (\d+) % of its time"),
     (gate.PRIOR_SENSITIVITY, r"drawn towards\s+(0\.\d+) where"),
     (plausibility.MARGIN, r"exceed (1\.\d+) × the peak"),
     (plausibility.FEWEST_GROWTH, r"must take longer, by (1\.\d+) at least"),
