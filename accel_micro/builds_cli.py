@@ -85,6 +85,7 @@ def sync(
     from accel_micro.builds.commits import read_clone
     from accel_micro.builds.sync import sync as run
     from accel_micro.builds.web import Web
+    from accel_micro.report.words import count
 
     with reported():
         room = Room.of(config, out)
@@ -120,12 +121,13 @@ def sync(
         print_json(facts)
     else:
         would = "Would note" if dry_run else "Noted"
-        names = ", ".join(build.version for build in found.builds[-SHOWN:])
+        pages, gone = count(len(found.read), "page"), count(len(found.gone), "wheel")
         typer.echo(
-            f"{would} {len(found.builds)} new builds and {len(found.wheels)} new wheels "
-            f"({', '.join(sources.variants.names[:3])}: {sources.variants.reason}) of {len(found.read)} pages; "
-            f"{len(found.gone)} wheels are no longer listed." + (f"\nNew: {names}" if names else "")
+            f"{would} {count(len(found.builds), 'new build')} and {count(len(found.wheels), 'new wheel')} of {pages} "
+            f"({', '.join(sources.variants.names[:3])}: {sources.variants.reason}); {gone} no longer listed."
         )
+        if found.builds:
+            typer.echo("New: " + ", ".join(build.version for build in found.builds[-SHOWN:]))
     for problem in found.problems[:SHOWN]:
         say_note(problem)
     for text in (*found.changed, *found.failures):
@@ -224,6 +226,7 @@ def archive(
     from accel_micro.builds.archive import archive as run
     from accel_micro.builds.web import Web
     from accel_micro.report.units import byte_count
+    from accel_micro.report.words import count
 
     with reported():
         room = Room.of(config, out)
@@ -264,7 +267,7 @@ def archive(
             typer.echo(f"{'?' if size is None else byte_count(size):>8}  {wheel.file_name}")
         verb = "Would download" if dry_run else "Downloaded"
         typer.echo(
-            f"{verb} {len(done.kept)} wheels, {byte_count(done.total_bytes)}; "
+            f"{verb} {count(len(done.kept), 'wheel')}, {byte_count(done.total_bytes)}; "
             f"{len(done.already)} were there. Index: {to.absolute().as_uri()}/"
         )
     for version in without:

@@ -63,7 +63,7 @@ def room(tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> Room:
 def test_sync_then_list_then_show(room: Room) -> None:
     done = room("sync")
     assert done.exit_code == 0, done.output
-    assert "Noted 3 new builds and 3 new wheels (cpu: as configured) of 1 pages" in done.stdout
+    assert "Noted 3 new builds and 3 new wheels of 1 page (cpu: as configured)" in done.stdout
     done = room("list")
     assert done.exit_code == 0
     for version in VERSIONS:

@@ -1,7 +1,8 @@
 """Indexes of wheels: where they are, and what they list.
 
 An index is the root of a simple repository (PEP 503 in HTML, PEP 691 in JSON) by `https://`, `http://` or
-`file://`, or a folder of wheels. `{variant}` in its address stands for each variant that is looked for.
+`file://`, or a folder of wheels. `{variant}` in its address stands for each variant that is looked for. User names
+and passwords belong in `~/.netrc`: those in an address are used for its page, and kept nowhere.
 """
 
 import json
@@ -18,7 +19,7 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from accel_micro.builds.anchors import anchors
 from accel_micro.builds.variants import AUTO
-from accel_micro.builds.web import LARGEST_WHEEL_BYTES, Absent, Page, Unreachable, Web, without_password
+from accel_micro.builds.web import LARGEST_WHEEL_BYTES, Absent, Down, Page, Unreachable, Web, without_password
 from accel_micro.builds.wheels import DEFAULT_VARIANT, PROJECT, NotAWheel, local_path, named
 
 DEFAULT_INDEXES: Final = (
@@ -116,7 +117,7 @@ def read_all(indexes: Iterable[str], variants: Iterable[str], web: Web) -> list[
     """Every page of the indexes, in order. One that cannot be read says so and costs no other."""
     addresses = dict.fromkeys(address for index in indexes for address in _addresses(index, tuple(variants)))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        fetched = list(pool.map(lambda address: _fetched(address, web), addresses))
+        fetched = list(pool.map(partial(_fetched, web=web, down={}), addresses))
     return [_listing(*pair) for pair in zip(addresses, fetched, strict=True)]
 
 
@@ -135,11 +136,16 @@ def _addresses(index: str, variants: tuple[str, ...]) -> list[str]:
     return [index.replace(_PLACEHOLDER, variant) for variant in dict.fromkeys(variants)]
 
 
-def _fetched(address: str, web: Web) -> Page | Path | Unreachable:
+def _fetched(address: str, web: Web, down: dict[str, Down]) -> Page | Path | Unreachable:
     folder = local_path(address)
     if folder is None:
+        server = urlsplit(address).netloc
+        if server in down:
+            return down[server]
         try:
             return web.page(address)
+        except Down as error:
+            return down.setdefault(server, error)
         except Unreachable as error:
             return error
     for page in (folder / PROJECT / "index.html", folder / "index.html"):

@@ -51,7 +51,7 @@ class Synced:
         failed = [listing for listing in self.listings if listing.failure is not None]
         if self.read:
             failed = [listing for listing in failed if not listing.absent]
-        return [str(listing.failure) for listing in failed]
+        return list(dict.fromkeys(str(listing.failure) for listing in failed))
 
 
 def sync(

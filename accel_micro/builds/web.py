@@ -33,6 +33,10 @@ class Unreachable(RuntimeError):
     """A server did not give what was asked for; the message says which, what, and what may help."""
 
 
+class Down(Unreachable):
+    """There is no connection to the server, or none that lasts: asking it for more would fail too."""
+
+
 class Absent(Unreachable):
     """The server answers, and says that there is no such page or file."""
 
@@ -215,7 +219,7 @@ class Web:
             except (requests.RequestException, UnicodeError, _Useless) as error:
                 given_up = isinstance(error.args[0] if error.args else None, MaxRetryError)
                 if attempt == self._attempts or given_up or not isinstance(error, _BROKEN_OFF):
-                    raise Unreachable(_sentence(url, error)) from error
+                    raise Down(_sentence(url, error)) from error
             time.sleep(min(self._pause_seconds * 2 ** (attempt - 1), _LONGEST_PAUSE_SECONDS))
         raise AssertionError("no attempt was made")
 

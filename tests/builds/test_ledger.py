@@ -1,4 +1,5 @@
 from dataclasses import replace
+from datetime import date, timedelta
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from accel_micro.builds import (
     identify,
 )
 from accel_micro.builds.identity import from_id
+from accel_micro.builds.ranges import select
 
 VERSIONS = ["2.8.0", "2.9.0", "2.14.0.dev20261105", "2.14.0.dev20261106", "2.14.0a0+git1234567", "2.13.0"]
 
@@ -89,6 +91,34 @@ def test_names(tmp_path: Path) -> None:
     assert ledger.resolve("2.13.0+cu130").version == "2.13.0"
     assert ledger.resolve("nightly").version == "2.14.0.dev20261106"
     assert ledger.resolve("release").version == "2.13.0"
+
+
+@given(
+    st.sets(st.integers(0, 400), min_size=1),
+    st.sets(st.tuples(st.integers(0, 30), st.integers(0, 9)), min_size=1),
+)
+def test_every_build_is_found_by_all_its_names(days: set[int], releases: set[tuple[int, int]]) -> None:
+    ledger = Ledger(Path("nowhere.jsonl"))
+    nightlies = [f"2.15.0.dev{date(2026, 1, 1) + timedelta(n):%Y%m%d}" for n in days]
+    for version in (*nightlies, *(f"2.{minor}.{patch}" for minor, patch in releases)):
+        ledger.add(identify(version))
+    for build in ledger:
+        for name in (build.version, build.version + "+cu130", build.id, build.id[:12]):
+            assert ledger.resolve(name) == build
+    for version in nightlies:
+        assert ledger.resolve(version[-8:]).version == version
+    for build in map(ledger.resolve, ("nightly", "release")):
+        assert build == ledger.ordered(build.channel)[-1]
+
+
+def test_two_nightlies_of_one_day_at_a_branch_cut() -> None:
+    ledger = Ledger(Path("nowhere.jsonl"))
+    both = [ledger.add(identify(f"2.{minor}.0.dev20261105")) for minor in (14, 15)]
+    with pytest.raises(AmbiguousBuild, match=r"2\.14\.0\.dev20261105 .* or 2\.15\.0\.dev20261105"):
+        ledger.resolve("20261105")
+    assert [ledger.resolve(build.version) for build in both] == both
+    assert set(select(ledger, "20261104..20261105")) == set(both)
+    assert select(ledger, "20261105..20261106") == []
 
 
 def test_names_that_fit_none_or_several(tmp_path: Path) -> None:

@@ -148,6 +148,13 @@ def test_an_index_that_is_down_leaves_the_ledger_as_it_was(web: Web, ledger: Led
     assert ledger.path.read_bytes() == before
 
 
+def test_a_server_that_is_down_is_named_once(web: Web, ledger: Ledger) -> None:
+    targets = [Target.here([f"cu{number}" for number in range(110, 140)], "3.11")]
+    found = sync(ledger, ["http://127.0.0.1:1/{variant}/", "http://127.0.0.1:1/whl/{variant}/"], targets, web)
+    assert len(found.listings) == 60
+    assert len(found.failures) < 10, "it is not tried again for each page"
+
+
 def test_garbage_makes_nothing_vanish(index: Index, web: Web, ledger: Ledger, tmp_path: Path) -> None:
     address = serve(index, tmp_path, [nightly(5)])
     read(ledger, web, address)
