@@ -71,12 +71,14 @@ class Device:
         clocks: the clocks it offers, a subset of `measure.CLOCKS`.
         asynchronous: calls return before their work is done.
         minimum_warmup_seconds: the least warm-up (clock ramp, autotuning).
+        has_float64: it can compute the float64 reference of a case that is too large for the CPU.
     """
 
     kind: str = ""
     clocks: tuple[str, ...] = ("throughput", "latency")
     asynchronous: bool = False
     minimum_warmup_seconds: float = 0.1
+    has_float64: bool = True
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -18,6 +18,7 @@ class HostClockAccelerator(Device):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.kind = name.partition(":")[0]
+        self.has_float64 = self.kind != "mps"
 
     def unavailable(self) -> str | None:
         if self.kind == "mps":

@@ -228,7 +228,7 @@ def _check(
 ) -> Check:
     import torch
 
-    on_cpu = device.kind == "cpu" or flops <= _CPU_REFERENCE_FLOPS
+    on_cpu = device.kind == "cpu" or not device.has_float64 or flops <= _CPU_REFERENCE_FLOPS
     where = torch.device("cpu" if on_cpu else device.name)
     backward = case.direction == "backward"
     dtype: torch.dtype = getattr(torch, case.dtype)
