@@ -87,23 +87,20 @@ def test_wheels_that_are_none(tmp_path: Path, data: bytes, said: str) -> None:
         read_file(path)
 
 
-def test_a_directory_that_claims_gigabytes_is_not_fetched(index: Index, web: Web, tmp_path: Path) -> None:
-    data = bytearray(large(tmp_path).read_bytes())
-    end = data.rindex(b"PK\x05\x06")
-    # Sizes are taken from a ZIP64 record, which may claim anything; the file is as large as it claims.
-    total = 8 << 30
+def test_a_directory_that_claims_gigabytes_is_not_fetched() -> None:
+    # Of a file of 8 GiB, a ZIP64 record says that half is its directory.
+    total, rest = 8 << 30, 2**32 - 1
+    end = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 65535, 65535, rest, rest, 0)
     record = struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, 1, 1, 4 << 30, 0)
-    locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, total - len(data[end:]) - 20 - len(record), 1)
-    tail = (
-        record + locator + struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 65535, 65535, 2**32 - 1, 2**32 - 1, 0)
-    )
+    locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, total - len(record) - 20 - len(end), 1)
+    tail = record + locator + end
 
     def fetch(start: int, length: int) -> Part:
         assert start < 0, "nothing but the tail may be asked for"
         return Part(total - len(tail), tail, total)
 
     remote = module.RemoteFile(fetch)
-    with pytest.raises(BrokenWheel, match=r"its directory would be [\d,]+ bytes|is no whole wheel"):
+    with pytest.raises(BrokenWheel, match=r"its directory would be [\d,]+ bytes"):
         module._contents(remote, "torch.whl", total)
 
 

@@ -14,7 +14,6 @@ from accel_micro.asv_plugin.config import PLUGIN
 from accel_micro.builds import Ledger, Target
 from accel_micro.builds.index import INDEXES_VARIABLE, VARIANT_VARIABLE
 from accel_micro.cli import app
-from tests.builds.conftest import index  # noqa: F401
 from tests.builds.fake_torch import GIT, write_wheel
 from tests.builds.index_server import Index
 
@@ -49,7 +48,7 @@ class Room:
 
 
 @pytest.fixture
-def room(tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> Room:  # noqa: F811
+def room(tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> Room:
     for variable in (INDEXES_VARIABLE, VARIANT_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
     names = []
@@ -75,7 +74,7 @@ def test_sync_then_list_then_show(room: Room) -> None:
     assert room("sync").stdout.startswith("Noted 0 new builds and 0 new wheels")
 
 
-def test_what_is_offline_is_still_listed(room: Room, index: Index) -> None:  # noqa: F811
+def test_what_is_offline_is_still_listed(room: Room, index: Index) -> None:
     room("sync")
     index.answers.clear()
     room.configure({"indexes": ["http://127.0.0.1:1/whl"], "variant": "cpu"})
@@ -126,7 +125,7 @@ def test_dry_runs_write_nothing(room: Room) -> None:
     assert room.ledger.read_bytes() == before
 
 
-def test_archive_and_go_on_with_it_alone(room: Room, index: Index) -> None:  # noqa: F811
+def test_archive_and_go_on_with_it_alone(room: Room, index: Index) -> None:
     room("sync")
     kept = room.folder / "kept"
     done = room("archive", "20261105..20261108", "--to", str(kept))
@@ -139,7 +138,7 @@ def test_archive_and_go_on_with_it_alone(room: Room, index: Index) -> None:  # n
     assert [build.version for build in Ledger(room.ledger)] == [v.removesuffix("+cpu") for v in VERSIONS[1:]]
 
 
-def test_archiving_what_cannot_be_had(room: Room, index: Index) -> None:  # noqa: F811
+def test_archiving_what_cannot_be_had(room: Room, index: Index) -> None:
     room("sync")
     for path in list(index.answers):
         if "20261105" in path:
@@ -150,7 +149,7 @@ def test_archiving_what_cannot_be_had(room: Room, index: Index) -> None:  # noqa
     assert "Downloaded 2 wheels" in done.stdout
 
 
-def test_a_changed_file_is_an_error(room: Room, index: Index) -> None:  # noqa: F811
+def test_a_changed_file_is_an_error(room: Room, index: Index) -> None:
     page = index.answers["/whl/cpu/torch/"]
     whole = page.body
     page.body = whole.replace(b'.whl"', b".whl#sha256=" + b"a" * 64 + b'"')
@@ -230,7 +229,7 @@ def test_a_torn_ledger_is_named_and_read(room: Room) -> None:
     assert "20261108" in done.stdout
 
 
-def test_control_characters_of_a_server_do_not_reach_the_terminal(room: Room, index: Index) -> None:  # noqa: F811
+def test_control_characters_of_a_server_do_not_reach_the_terminal(room: Room, index: Index) -> None:
     index.page("/whl/cpu/torch/", "\x1b[2J\x1b]0;owned\x07 no links")
     done = room("sync")
     assert done.exit_code == 3
