@@ -9,12 +9,11 @@ REMEDIES: Final[dict[str, str]] = {
     "waited for a core": "another program had the cores; end it, or use fewer threads, see `accel-micro doctor`",
     "noisy": "samples scatter widely; close other programs, see `accel-micro doctor`",
     "short block": "a block is too short for this timer; the call may be cached or empty",
-    "not linear": "time does not grow with the number of calls; some of the work is not waited for or is cached",
     "clocks disagree": "throughput is not the larger of dispatch and device; work runs on another stream or syncs",
     "by profiler": "the call cannot be captured in a graph; device time is the profiler's sum of its kernels",
     "low clock": "the device ran below its usual clock; check power limit and temperature",
-    "not checked": "no float64 reference was compared; the result may be wrong",
     "reference on device": "the float64 reference was computed on the device itself; it is too large for the CPU",
+    "of another version": "another version of accel_micro raised it; its documentation has the remedy",
     "over budget": "one call is so slow that twenty samples outlast the budget",
 }
 """Every flag's name and what its reader can do about it."""
@@ -38,6 +37,13 @@ class Flag:
     def remedy(self) -> str:
         """What to do about it, one line."""
         return REMEDIES[self.name]
+
+    @classmethod
+    def stored(cls, name: str, detail: str) -> "Flag":
+        """A flag as it was stored, perhaps by a version that knew others: its name is kept in the detail then."""
+        if name in REMEDIES:
+            return cls(name, detail)
+        return cls("of another version", f"{name}: {detail}" if detail else name)
 
     def __str__(self) -> str:
         return f"{self.name} ({self.detail})" if self.detail else self.name

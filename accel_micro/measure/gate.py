@@ -96,8 +96,11 @@ def fit_sensitivity(blocks: Sequence[Block]) -> float:
     return min(1.0, max(0.0, fitted))
 
 
-def choose(blocks: Sequence[Block], samples: int, *, correct: bool = True) -> Chosen:
+def choose(blocks: Sequence[Block], samples: int, *, correct: bool = True, floor: float = 0.0) -> Chosen:
     """The `samples` blocks that were disturbed least and ran at the highest speed, slow ones corrected if asked.
+
+    Args:
+        floor: seconds per call below which no correction goes: what a faster host would not change.
 
     Raises:
         ValueError: there are fewer blocks than samples.
@@ -109,7 +112,9 @@ def choose(blocks: Sequence[Block], samples: int, *, correct: bool = True) -> Ch
     chosen = tuple(blocks[i] for i in sorted(order[:samples]))
     corrected = [correct and block.slowest < FULL_SPEED for block in chosen]
     values = tuple(
-        block.seconds * min(1.0, block.speed) ** sensitivity if slow else block.seconds
+        min(block.seconds, max(floor, block.seconds * min(1.0, block.speed) ** sensitivity))
+        if slow
+        else block.seconds
         for block, slow in zip(chosen, corrected, strict=True)
     )
     return Chosen(chosen, values, sensitivity, sum(corrected), sum(block.is_disturbed for block in chosen))

@@ -88,7 +88,7 @@ class Process:
             raw_samples=tuple(float(x) for x in data["raw_samples"]),
             speeds=tuple(float(x) for x in data["speeds"]),
             calls_per_block=int(data["calls_per_block"]),
-            flags=tuple(Flag(str(f["name"]), str(f["detail"])) for f in data["flags"]),
+            flags=tuple(Flag.stored(str(f["name"]), str(f["detail"])) for f in data["flags"]),
             first_call_seconds=data["first_call_seconds"],
             warmup_seconds=float(data["warmup_seconds"]),
             blocks_taken=int(data["blocks_taken"]),

@@ -155,7 +155,12 @@ class Sampler:
             )
             next(reader for reader in readers if reader.clock == "throughput").flags += (flag,)
         self.throughput_over_larger = together
-        return {reader.clock: self._process(reader, samples) for reader in readers}, unreadable
+        processes: dict[str, Process] = {}
+        for reader in readers:  # the device comes before what is held against it
+            busy = processes.get("device")
+            floor = busy.median_seconds if busy is not None and reader.clock != "dispatch" else 0.0
+            processes[reader.clock] = self._process(reader, samples, floor)
+        return processes, unreadable
 
     # Warm-up
 
@@ -351,9 +356,10 @@ class Sampler:
 
     # From blocks to a process
 
-    def _process(self, reader: Reader, samples: int) -> Process:
+    def _process(self, reader: Reader, samples: int, floor: float) -> Process:
+        """The samples of a reader. A host at full speed would not make the device faster: none falls below `floor`."""
         blocks = reader.blocks()
-        chosen = choose(blocks, samples, correct=not reader.by_device)
+        chosen = choose(blocks, samples, correct=not reader.by_device, floor=floor)
         flags = [*self._flags, *reader.flags]
         if 2 * chosen.corrected > samples:  # else the median is that of blocks at full speed
             slowest = min(block.speed for block in chosen.blocks)

@@ -39,7 +39,7 @@ def _line(cells: Iterator[str]) -> str:
 def _notes(rows: list[Row]) -> Iterator[str]:
     if rows:
         yield ""
-    for flag in words.legend(rows):
+    for flag in words.legend(rows, all_clocks=False):
         yield f"- `{flag.mark}` **{flag.name}** ({words.count(flag.cases, 'case')}): {flag.remedy}"
     for note in words.interval_notes(rows):
         yield f"- {note}"

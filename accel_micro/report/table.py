@@ -104,7 +104,7 @@ def _notes(rows: Sequence[Row], plan: layout.Layout) -> Iterator["RenderableType
     if not rows:
         return
     yield Text()
-    for flag in words.legend(rows):
+    for flag in words.legend(rows, all_clocks=False):
         note = f"{flag.name} ({words.count(flag.cases, 'case')}): {flag.remedy}"
         yield _hanging(f"{flag.mark}  ", note, "yellow")
     if any(row.failures for row in rows):

@@ -76,14 +76,23 @@ MARKS: Final = assign_marks(REMEDIES)
 
 
 def flag_marks(row: Row) -> str:
-    """The marks of a row's flags, each once, as the legend orders them; `!` when some processes failed."""
-    raised = {flag.name for flag in row.flags}
+    """The marks of a row's median, each once, as the legend orders them; `!` when some processes failed.
+
+    Flags of the other clocks are left out: a busy host spoils dispatch and says nothing about a device-bound median.
+    """
+    raised = {flag.name for flag in row.flags if flag.clock == row.clock}
     return "".join(MARKS[name] for name in REMEDIES if name in raised) + ("!" if row.failures else "")
 
 
-def legend(rows: Sequence[Row]) -> tuple[Legend, ...]:
-    """The flags that occur in these rows."""
-    counts = {name: sum(any(flag.name == name for flag in row.flags) for row in rows) for name in REMEDIES}
+def legend(rows: Sequence[Row], *, all_clocks: bool = True) -> tuple[Legend, ...]:
+    """The flags that occur in these rows; of the median alone, as `flag_marks` shows them, without `all_clocks`."""
+
+    def is_raised(name: str, row: Row) -> bool:
+        return any(
+            flag.name == name and (all_clocks or flag.clock == row.clock) for flag in row.flags
+        )
+
+    counts = {name: sum(is_raised(name, row) for row in rows) for name in REMEDIES}
     return tuple(Legend(MARKS[name], name, REMEDIES[name], count) for name, count in counts.items() if count)
 
 

@@ -69,6 +69,12 @@ def test_waiting_does_not_spoil_the_sensitivity() -> None:
     assert fit_sensitivity([*calm, *waited]) == pytest.approx(0.5, abs=0.05)
 
 
+def test_no_correction_goes_below_the_floor() -> None:
+    taken = [Block(1e-5, 0.3, 0.3) for _ in range(20)]
+    assert choose(taken, 20, floor=8e-6).samples == (8e-6,) * 20
+    assert choose(taken, 20, floor=2e-5).samples == (1e-5,) * 20  # and none is raised to it
+
+
 def test_no_correction_where_none_is_asked_for() -> None:
     taken = [Block(1e-5, 0.6, 0.6) for _ in range(20)]
     assert choose(taken, 20, correct=False).samples == (1e-5,) * 20

@@ -110,6 +110,11 @@ def test_an_unknown_flag_cannot_be_made() -> None:
         Flag("odd")
 
 
+def test_a_flag_of_another_version_does_not_cost_the_record() -> None:
+    assert str(Flag.stored("too hot", "91 °C")) == "of another version (too hot: 91 °C)"
+    assert Flag.stored("noisy", "9 %") == Flag("noisy", "9 %")
+
+
 @pytest.mark.parametrize("name", sorted(REMEDIES))
 def test_every_flag_has_a_remedy_and_prints_its_detail(name: str) -> None:
     assert Flag(name).remedy

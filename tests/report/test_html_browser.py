@@ -119,7 +119,7 @@ def test_a_case_opens_by_click_keyboard_and_link(h100: Opened) -> None:
     h100.page.locator(".failed a").click()
     assert "SIGKILL" not in h100.page.locator(".more:visible").inner_text()
     assert "trv" not in h100.page.locator(".more:visible").inner_text()
-    assert "not checked" in h100.page.locator(".more:visible").inner_text()
+    assert "over budget" in h100.page.locator(".more:visible").inner_text()
     h100.page.locator(".roofline a").nth(1).click()
     assert h100.page.locator(".more:visible").count() == 2
 
