@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from statistics import median, quantiles
 from typing import Any, Final
 
-from accel_micro.devices import store
+from accel_micro.devices import spin, store
 
 _STORE: Final = "speeds"
 _FASTEST_KEPT: Final = 8
@@ -20,7 +20,8 @@ _FEWEST_PROBES: Final = 10
 
 def host_key() -> str:
     """What the host's full speed depends on: the processor and the interpreter that runs the spin."""
-    return f"{store.cpu_model()} / {platform.python_implementation()} {platform.python_version()}"
+    interpreter = f"{platform.python_implementation()} {platform.python_version()}"
+    return f"{store.cpu_model()} / {interpreter} / spin {spin.VERSION}"
 
 
 def known(key: str) -> float | None:
