@@ -5,7 +5,10 @@ asv imports this package because `asv.conf.json` lists it, and calls `setup`. Be
 
     timing      in benchmark processes: the benchmark type that measures with accel_micro
     prepare     in an environment: what torch and which devices it has
-    repo        builds of torch as asv's commits
+    repo        builds of torch as asv's commits; syncing fills its ledger
+    choosing    which builds a range means, and which can be had here
+    environment the environment of whichever build is asked for; installs records what became of it
+    switching   from build to build within a run
     selection   which cases are run: no process is started for one that a profile or a device excludes
     launching   how a process is started
     processes   a case's process: its record, several clocks from one, interrupts; failures: why it died
@@ -35,8 +38,9 @@ def setup() -> None:
         running,
         saving,
         selection,
+        switching,
         tables,
     )
 
-    for part in (repo, launching, machine, saving, selection, processes, running, tables, pages):
+    for part in (repo, launching, machine, saving, selection, processes, switching, running, tables, pages):
         part.install()

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from asv.util import UserError
+from asv.util import ProcessError, UserError
 
 WRONG_USE: Final = 2
 ENVIRONMENT: Final = 3
@@ -22,3 +22,13 @@ class EnvironmentLacks(UserError):  # type: ignore[misc]
 
 class DeviceBusy(EnvironmentLacks):
     """Another run is measuring on the device; the message names its process."""
+
+
+class NoEnvironment(ProcessError):  # type: ignore[misc]
+    """A build cannot be run here; the message says why. asv takes it for a build that failed, and goes on."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__([message], 1, "", message)
+
+    def __str__(self) -> str:
+        return str(self.stderr)

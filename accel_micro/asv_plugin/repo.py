@@ -4,7 +4,6 @@ Branches are the channels, tags are the releases, HEAD is the torch of the inter
 """
 
 import contextlib
-import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -18,7 +17,8 @@ from asv.util import UserError
 
 from accel_micro.asv_plugin import patching
 from accel_micro.asv_plugin.errors import EnvironmentLacks, WrongUse
-from accel_micro.builds import CHANNELS, AmbiguousBuild, Build, Ledger, UnknownBuild, installed_torch
+from accel_micro.asv_plugin.syncing import sync
+from accel_micro.builds import CHANNELS, AmbiguousBuild, Build, Ledger, UnknownBuild, installed_torch, ranges
 from accel_micro.builds.identity import from_id
 from accel_micro.builds.installed import TorchNotInstalled
 
@@ -33,12 +33,14 @@ class TorchRepo(Repo):  # type: ignore[misc]
 
     def __init__(self, url: str, mirror_path: str) -> None:
         self.results: Path | None = None
+        self._conf: Any = None
         self._ledger: Ledger | None = None
 
-    def open(self, results: Path) -> None:
-        """Use the ledger beside these results; asv gives a repository no configuration."""
-        self.results = results
-        self._ledger = Ledger.beside(results)
+    def open(self, conf: Any) -> None:
+        """Use the ledger beside the results of this configuration, which asv gives a repository no part of."""
+        self._conf = conf
+        self.results = Path(conf.results_dir)
+        self._ledger = Ledger.beside(self.results)
 
     @property
     def ledger(self) -> Ledger:
@@ -95,7 +97,8 @@ class TorchRepo(Repo):  # type: ignore[misc]
         raise NoSuchNameError(name)
 
     def pull(self) -> None:
-        """Nothing to fetch: the ledger is on this disk."""
+        """Ask the indexes for new builds; see `syncing.sync`."""
+        sync(self._conf, self.ledger)
 
     def checkout(self, path: str, commit_hash: str) -> None:
         """A build is installed, not checked out.
@@ -171,24 +174,23 @@ class TorchRepo(Repo):  # type: ignore[misc]
         return f"{latest_result}..{self.get_branch_name(branch)}"
 
     def get_hashes_from_range(self, range: str) -> list[str]:
-        """Ids, newest first. `A..B` is what came after A up to B in B's channel; a channel is all of it.
+        """Ids, newest first; see `builds.ranges.select` for what a range may be.
 
         Raises:
             WrongUse: a name in the range is unknown.
         """
-        first, dots, last = range.partition("..")
-        try:
-            if not dots:
-                if range in CHANNELS:
-                    return self.get_branch_commits(range)
-                return [self.build(re.sub(r"\^!$", "", range)).id]
-            start, end = self.build(first or None), self.build(last or None)
-        except NoSuchNameError as error:
-            raise WrongUse(str(error)) from None
-        after, until = self.get_date(start.id), self.get_date(end.id)
-        builds = self.ledger.ordered(end.channel)
-        chosen = [b.id for b in builds if after < self.ledger.date_milliseconds(b.id) <= until and b != start]
-        return chosen[::-1]
+        if range in CHANNELS:
+            return self.get_branch_commits(range)
+        for learn in (self._know_head, self._know_results, None):
+            try:
+                return [build.id for build in reversed(ranges.select(self.ledger, range, self.head))]
+            except AmbiguousBuild as error:
+                raise WrongUse(str(error)) from None
+            except UnknownBuild as error:
+                if learn is None:
+                    raise WrongUse(str(error)) from None
+            learn()
+        raise AssertionError
 
     def _know_head(self) -> None:
         with contextlib.suppress(UserError):
@@ -212,7 +214,7 @@ def install() -> None:
         def get_repo(conf: Any) -> Any:
             repo = original(conf)
             if isinstance(repo, TorchRepo):
-                repo.open(Path(conf.results_dir))
+                repo.open(conf)
             return repo
 
         return get_repo

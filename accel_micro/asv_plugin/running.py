@@ -1,4 +1,5 @@
-"""`asv run` as it should behave: results are saved, with samples, as those of the installed build.
+"""`asv run` as it should behave: results are saved, with samples, as those of the installed build; and a range of
+builds is run with an environment for each.
 
 With an existing environment plain asv measures, prints and forgets everything unless `--set-commit-hash` is
 given, and it runs once for each branch of the configuration.
@@ -16,14 +17,24 @@ from asv.console import log
 from asv.repo import NoSuchNameError
 from asv.util import UserError
 
-from accel_micro.asv_plugin import patching, state
-from accel_micro.asv_plugin.errors import DeviceBusy, EnvironmentLacks, WrongUse
+from accel_micro.asv_plugin import choosing, patching, state
+from accel_micro.asv_plugin.environment import TOOL, TorchEnvironment
+from accel_micro.asv_plugin.errors import EnvironmentLacks, WrongUse
 from accel_micro.asv_plugin.repo import HEAD, TorchRepo
 
 
 def install() -> None:
     """Replace the commands `run` and `find`."""
-    takes = ("conf", "range_spec", "env_spec", "set_commit_hash", "dry_run", "quick")
+    takes = (
+        "conf",
+        "range_spec",
+        "env_spec",
+        "set_commit_hash",
+        "dry_run",
+        "quick",
+        "pull",
+        "interleave_rounds",
+    )
     patching.replace(Run, "run", _run, takes=takes)
     patching.replace(Find, "run", _find, takes=("conf", "range_spec", "bench", "env_spec"))
 
@@ -33,34 +44,102 @@ def _run(original: Callable[..., Any]) -> Callable[..., Any]:
         if conf.dvcs != TorchRepo.dvcs:
             return original(cls, conf, range_spec=range_spec, **options)
         with state.running() as live:
-            if is_installed_only(conf, options.get("env_spec")):
-                conf, range_spec, options = _for_installed(conf, range_spec, options)
             try:
-                return original(cls, conf, range_spec=range_spec, **options)
-            except DeviceBusy as error:
-                if live.embedded:
-                    raise
-                log.error(str(error))
-                return error.exit_code
+                conf, range_spec, options = _prepared(live, conf, range_spec, options)
+                code = original(cls, conf, range_spec=range_spec, **options)
             except (KeyboardInterrupt, UserError) as error:
                 if live.stopped or isinstance(error, KeyboardInterrupt):
                     live.stopped = True
                     raise UserError(f"interrupted; {_counted(live.saved)} saved") from None
-                raise
+                return _exit_code(live, error)
+            _report_unmeasured(live)
+            return code
 
     return run
 
 
 def _find(original: Callable[..., Any]) -> Callable[..., Any]:
     def find(cls: Any, conf: Any, range_spec: Any, bench: Any, **options: Any) -> Any:
-        if conf.dvcs == TorchRepo.dvcs and is_installed_only(conf, options.get("env_spec")):
-            raise EnvironmentLacks(
-                "asv find needs an environment for each build; this one has the installed torch only"
-            )
-        with state.running():
+        if conf.dvcs != TorchRepo.dvcs:
             return original(cls, conf, range_spec, bench, **options)
+        if is_installed_only(conf, options.get("env_spec")):
+            if options.get("env_spec"):
+                raise EnvironmentLacks(
+                    "asv find needs an environment for each build; this one has the installed torch only"
+                )
+            options["env_spec"] = [TOOL]
+        conf = copy.copy(conf)
+        conf.branches = []  # of which asv would install the newest where the first of the range fails
+        with state.running() as live:
+            try:
+                code = original(cls, conf, range_spec, bench, **options)
+            except UserError as error:
+                return _exit_code(live, error)
+            _report_unmeasured(live)
+            return code
 
     return find
+
+
+def _prepared(
+    live: state.Run, conf: Any, range_spec: Any, options: dict[str, Any]
+) -> tuple[Any, Any, dict[str, Any]]:
+    """The arguments with which asv does what is meant: on the installed torch, or on builds of a range."""
+    if is_installed_only(conf, options.get("env_spec")):
+        chosen = options.get("env_spec") or options.get("set_commit_hash")
+        if chosen or choosing.is_installed(conf, asv.repo.get_repo(conf), range_spec):
+            return _for_installed(conf, range_spec, options)
+        options = {**options, "env_spec": [TOOL]}
+    environments = list(asv.environment.get_environments(conf, options.get("env_spec")))
+    if not environments:
+        raise EnvironmentLacks("there is no environment to run in")
+    if not all(isinstance(environment, TorchEnvironment) for environment in environments):
+        return conf, range_spec, options
+    return _for_builds(live, conf, environments, range_spec, options)
+
+
+def _for_builds(
+    live: state.Run, conf: Any, environments: Any, range_spec: Any, options: dict[str, Any]
+) -> tuple[Any, Any, dict[str, Any]]:
+    if options.get("set_commit_hash"):
+        raise WrongUse("--set-commit-hash is for an existing environment; name the build instead")
+    compared = isinstance(range_spec, list)  # by `asv continuous`
+    quick = bool(options.get("quick"))
+    if quick and compared:
+        raise WrongUse("a quick run is not saved, so there is nothing to compare")
+    repo = asv.repo.get_repo(conf)
+    if options.get("pull", True) and not compared:
+        repo.pull()
+    ids = choosing.choose(
+        conf, repo, environments, range_spec, date_period=options.get("date_period"), all_needed=compared
+    )
+    conf = copy.copy(conf)
+    conf.branches = []
+    options = {**options, "pull": False, "date_period": None}
+    if quick:
+        options.update(dry_run=True, interleave_rounds=False)  # see `_for_installed`
+    if options.get("interleave_rounds") is None:
+        options["interleave_rounds"] = not options.get("dry_run")
+    live.interleaved = options["interleave_rounds"]
+    if not options.get("dry_run"):
+        repo.ledger.remember_all([repo.build(build_id) for build_id in ids])
+    return conf, ids, options
+
+
+def _exit_code(live: state.Run, error: UserError) -> int:
+    """What a command ends with when it could not be done; asv itself ends with 1, whatever it was."""
+    if live.unmeasured and "Failed to build the project" in str(error):
+        error = EnvironmentLacks(f"no build could be run: {next(iter(live.unmeasured.values()))}")
+    code = getattr(error, "exit_code", None)
+    if live.embedded or code is None:
+        raise error
+    log.error(str(error))
+    return int(code)
+
+
+def _report_unmeasured(live: state.Run) -> None:
+    for why in live.unmeasured.values():
+        log.error(f"Not measured: {why}")
 
 
 def _counted(cases: int) -> str:
@@ -93,4 +172,4 @@ def _for_installed(conf: Any, range_spec: Any, options: dict[str, Any]) -> tuple
         options = {**options, "dry_run": True}
     if not options.get("dry_run"):
         repo.remember(build.id)
-    return conf, None, {**options, "set_commit_hash": name}
+    return conf, None, {**options, "set_commit_hash": name, "pull": False}

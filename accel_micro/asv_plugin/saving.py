@@ -14,6 +14,7 @@ from asv.results import Results
 from accel_micro.asv_plugin import patching
 
 _DIRECTORY = "_accel_micro_results_directory"
+_DISCARDED = "_accel_micro_discarded"
 
 
 def install() -> None:
@@ -21,12 +22,26 @@ def install() -> None:
     patching.replace(asv.util, "write_json", _write_renamed, takes=("path", "data", "api_version", "compact"))
     patching.replace(Results, "load_data", _note_directory, takes=("result_dir",))
     patching.replace(Results, "add_result", _save_after, takes=("benchmark", "result", "selected_idx"))
+    patching.replace(Results, "save", _save_unless_discarded, takes=("result_dir",))
 
 
 def directory_of(results: Any) -> Path | None:
-    """Where these results are saved, or None when they are not (a dry run, or no commit named)."""
+    """Where these results are saved, or None when they are not (a dry run, no commit named, or discarded)."""
     directory = getattr(results, _DIRECTORY, None)
-    return None if directory is None else Path(directory)
+    return None if directory is None or getattr(results, _DISCARDED, False) else Path(directory)
+
+
+def discard(results: Any) -> None:
+    """Save these no more. What is on disk stays: a build that cannot be had now may have been measured before."""
+    setattr(results, _DISCARDED, True)
+
+
+def _save_unless_discarded(original: Callable[..., Any]) -> Callable[..., Any]:
+    def save(self: Any, result_dir: str) -> None:
+        if not getattr(self, _DISCARDED, False):
+            original(self, result_dir)
+
+    return save
 
 
 def path_of(results: Any) -> Path | None:

@@ -21,10 +21,10 @@ from asv.util import UserError
 import accel_micro
 from accel_micro import profiles
 from accel_micro.asv_plugin import patching, prepare, state
+from accel_micro.asv_plugin.environment import IMPORT_VARIABLE, TorchEnvironment
 from accel_micro.asv_plugin.errors import EnvironmentLacks, WrongUse
 from accel_micro.asv_plugin.state import OP_KEY
 
-_IMPORT_VARIABLE: Final = "ASV_PYTHONPATH"
 _PATIENCE_SECONDS: Final = 300
 
 
@@ -34,8 +34,8 @@ def install() -> None:
     # asv drops PYTHONPATH. A checkout is handed on; an installed package is left to the environment, since
     # its neighbours are another torch.
     if str(home) not in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
-        paths = [str(home), *filter(None, os.environ.get(_IMPORT_VARIABLE, "").split(os.pathsep))]
-        os.environ[_IMPORT_VARIABLE] = os.pathsep.join(dict.fromkeys(paths))
+        paths = [str(home), *filter(None, os.environ.get(IMPORT_VARIABLE, "").split(os.pathsep))]
+        os.environ[IMPORT_VARIABLE] = os.pathsep.join(dict.fromkeys(paths))
     patching.replace(
         Benchmarks, "discover", _select_after, takes=("conf", "environments", "commit_hash", "regex", "check")
     )
@@ -48,13 +48,14 @@ def report_of(environment: Any) -> Mapping[str, Any]:
         EnvironmentLacks: it cannot import torch or accel_micro.
     """
     run = state.current()
-    if environment.name not in run.reports:
-        process = run.asking.pop(environment.name, None) or _ask(environment)
+    key = report_key(environment)
+    if key not in run.reports:
+        process = run.asking.pop(key, None) or _ask(environment)
         try:
             output, errors = process.communicate(timeout=_PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
             raise EnvironmentLacks(
-                f"environment {environment.name} did not say within {_PATIENCE_SECONDS} s which devices it has"
+                f"environment {_called(environment)} did not say within {_PATIENCE_SECONDS} s which devices it has"
             ) from None
         finally:
             state.end(process)
@@ -62,15 +63,25 @@ def report_of(environment: Any) -> Mapping[str, Any]:
         if report is None:
             last = (errors + output).decode(errors="replace").strip().splitlines() or ["no output"]
             raise EnvironmentLacks(
-                f"environment {environment.name} did not say which devices it has: {last[-1]}"
+                f"environment {_called(environment)} did not say which devices it has: {last[-1]}"
             )
-        run.reports[environment.name] = report
-    return run.reports[environment.name]
+        run.reports[key] = report
+    return run.reports[key]
+
+
+def report_key(environment: Any) -> str:
+    """Under which the run keeps what an environment says: each build of one says it for itself."""
+    build = environment.installed_commit_hash if isinstance(environment, TorchEnvironment) else None
+    return f"{environment.name} {build}" if build else str(environment.name)
+
+
+def _called(environment: Any) -> str:
+    return environment.described if isinstance(environment, TorchEnvironment) else str(environment.name)
 
 
 def _ask(environment: Any) -> "subprocess.Popen[bytes]":
     variables = {**os.environ, **environment.env_vars}
-    paths = [variables.get(_IMPORT_VARIABLE, ""), variables.get("PYTHONPATH", "")]
+    paths = [variables.get(IMPORT_VARIABLE, ""), variables.get("PYTHONPATH", "")]
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     process: subprocess.Popen[bytes] = environment.run(
         ["-m", "accel_micro.asv_plugin.prepare"], env=variables, cwd=sys.prefix, return_popen=True
@@ -124,6 +135,18 @@ def _nothing_left(reasons: Counter[str]) -> UserError:
     return WrongUse(f"no case to run: {counted}. {known}")
 
 
+def _mark_discovered(environments: Iterable[Any]) -> None:
+    for environment in environments:
+        if isinstance(environment, TorchEnvironment):
+            environment.discovered = True
+
+
+def _raise_unmatched(regex: Any) -> None:
+    if regex and regex != ["just-discover"]:
+        wanted = [regex] if isinstance(regex, str) else regex
+        raise WrongUse(f"no benchmark matches {' or '.join(wanted)}")
+
+
 def _select_after(original: Callable[..., Any]) -> Callable[..., Any]:
     def discover(
         cls: Any, conf: Any, repo: Any, environments: Iterable[Any], commit_hash: Any, **options: Any
@@ -132,16 +155,29 @@ def _select_after(original: Callable[..., Any]) -> Callable[..., Any]:
         with state.running() as run:
             if not options.get("check") and environments and isinstance(environments[0], ExistingEnvironment):
                 # It imports torch, and so does the discovery: let both do so at once.
-                run.asking[environments[0].name] = _ask(environments[0])
-            benchmarks = original(cls, conf, repo, environments, commit_hash, **options)
-            regex = options.get("regex")
-            if not benchmarks and regex and regex != ["just-discover"]:
-                wanted = [regex] if isinstance(regex, str) else regex
-                raise WrongUse(f"no benchmark matches {' or '.join(wanted)}")
-            if options.get("check") or not any(OP_KEY in benchmark for benchmark in benchmarks.values()):
-                return benchmarks
-            # Only the first environment is known to exist by now: asv imported the suite there.
-            left = select(benchmarks, [report_of(environments[0])])
+                run.asking[report_key(environments[0])] = _ask(environments[0])
+            commits = list(commit_hash)
+            while True:
+                benchmarks = original(cls, conf, repo, environments, commits, **options)
+                if not benchmarks:
+                    _raise_unmatched(options.get("regex"))
+                if options.get("check") or not any(OP_KEY in benchmark for benchmark in benchmarks.values()):
+                    _mark_discovered(environments)
+                    return benchmarks
+                try:
+                    # Only the first environment is known to exist by now: asv imported the suite there.
+                    report = report_of(environments[0])
+                    break
+                except EnvironmentLacks as error:
+                    build = environments[0].installed_commit_hash
+                    if len(commits) < 2 or build not in commits:
+                        raise
+                    # A build on which the suite can be imported and nothing else: that costs this build alone.
+                    log.error(str(error))
+                    run.unmeasured[build] = str(error)
+                    commits.remove(build)
+            left = select(benchmarks, [report])
+            _mark_discovered(environments)
         cases = sum(len(left.benchmark_selection[name] or [0]) for name in left)
         log.info(f"Profile {run.profile.name}: {cases} of the suite's cases and clocks run here")
         return left

@@ -57,11 +57,16 @@ class Run:
 
     Attributes:
         records: one for each process so far.
-        reports: environment name → what `prepare` said about it; asking: processes that are yet to say it.
+        reports: environment and build, see `report_key` → what `prepare` said about it; asking: processes that
+            are yet to say it.
         rounds: processes started so far, by build, environment and case.
         failed: answers of cases that failed, by build, environment, benchmark and index: not tried again.
         stopped: somebody pressed Ctrl-C.
         embedded: begun from Python, where errors are raised rather than printed.
+        interleaved: rounds go over all builds in turn, so their environments are used to the end.
+        unmeasured: id of a build that could not be measured → why.
+        installs: lines about installations that are not written yet, see `installs`.
+        at_end: what is called when the session ends.
     """
 
     session: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -81,6 +86,10 @@ class Run:
     total: int = 0
     stopped: bool = False
     embedded: bool = False
+    interleaved: bool = False
+    unmeasured: dict[str, str] = field(default_factory=dict)
+    installs: list[dict[str, Any]] = field(default_factory=list)
+    at_end: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     batch: Batch | None = None
     spool: Path = Path()
 
@@ -130,6 +139,7 @@ def running(*listeners: Listener) -> Iterator[Run]:
             yield _current
         finally:
             _current.locks.release()
+            _current.at_end.close()
             for process in _current.asking.values():
                 end(process)
             _current = None

@@ -263,7 +263,7 @@ class Environments:
             if known["file"] != _fingerprint(wheel):
                 return  # another file, or another place to get it
             kind = DefectiveWheel if known["defect"] else Broken
-            reason = f"{known['reason']} (found {known['when']})"
+            reason = str(known["reason"])
         except (OSError, ValueError, KeyError, TypeError):
             return
         raise kind(reason)

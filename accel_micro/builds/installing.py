@@ -219,7 +219,7 @@ class _Installation:
     def _from_any_place(self) -> str:
         urls = self.wheel.urls
         if not urls:
-            raise NotInstalled(f"nobody knows where {self.wheel.file_name} is to be had")
+            raise NotInstalled(nowhere(self.wheel))
         self._uv("venv", "--relocatable", "--no-project", "--allow-existing",
                  "--python", self.interpreter.path, self.folder)  # fmt: skip
         failure: NotInstalled | None = None
@@ -323,6 +323,13 @@ class _Installation:
 
     def _uv(self, *arguments: str | Path) -> None:
         self.uv.run(*arguments, cwd=self.folder, holding=self.holding)
+
+
+def nowhere(wheel: Wheel) -> str:
+    """What to say of a wheel without `urls`."""
+    if not wheel.places:
+        return f"nobody knows where {wheel.file_name} is to be had"
+    return f"{wheel.file_name} is no longer at {wheel.places[0].url.rpartition('/')[0]}"
 
 
 def same_version(name: str, said: str) -> bool:

@@ -124,7 +124,9 @@ def test_plain_run_saves_samples_and_records(suite: Suite) -> None:
     assert "ops.good.time_forward('cpu', 'float32', 'n=2')" in compared.output
     assert "n/a" not in compared.output
     assert suite.asv("check", "-E", "existing").code == 0
-    assert "needs an environment for each build" in suite.asv("find", "release", "good").output
+    assert (
+        "needs an environment for each build" in suite.asv("find", "release", "good", "-E", "existing").output
+    )
     assert "no release build before" in suite.asv("continuous", "HEAD").output
 
     published = suite.asv("publish")

@@ -11,6 +11,7 @@ from accel_micro.asv_plugin.errors import EnvironmentLacks, WrongUse
 from accel_micro.asv_plugin.repo import TorchRepo
 from accel_micro.builds import Installed, Ledger, TorchNotInstalled, identify
 from accel_micro.builds.identity import from_id
+from tests.builds.fake_torch import write_wheel
 
 NIGHTLIES = ["2.14.0.dev20261105", "2.14.0.dev20261106", "2.14.0.dev20261108"]
 RELEASES = ["2.7.0", "2.7.1", "2.8.0"]
@@ -25,7 +26,9 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TorchRepo:
     for version in NIGHTLIES + RELEASES:
         ledger.remember(identify(version))
     setup()
-    conf = SimpleNamespace(repo="torch", dvcs="torch", project="torch", results_dir=str(tmp_path))
+    conf = SimpleNamespace(
+        repo="torch", dvcs="torch", project="torch", results_dir=str(tmp_path), pythons=["same"]
+    )
     made = asv.repo.get_repo(conf)
     assert isinstance(made, TorchRepo)
     return made
@@ -52,8 +55,9 @@ def test_unknown_names(repo: TorchRepo) -> None:
         repo.get_hash_from_name("local")
     with pytest.raises(WrongUse, match="202611 may be"):
         repo.get_hash_from_name("202611")
-    with pytest.raises(WrongUse, match=r"no build is called '1\.0'"):
-        repo.get_hashes_from_range("1.0..2.8.0")
+    for unknown in ("1.0..2.8.0", "2.8.0..1.0", "1.0"):
+        with pytest.raises(WrongUse, match=r"no build is called '1\.0'"):
+            repo.get_hashes_from_range(unknown)
     assert repo.get_name_from_hash("0" * 40) is None
     assert repo.get_decorated_hash("0" * 40) == "0" * 8
 
@@ -80,6 +84,10 @@ def test_ranges(repo: TorchRepo) -> None:
     ]
     assert repo.get_hashes_from_range("2.8.0..nightly") == [newer, middle, older]
     assert repo.get_hashes_from_range("20261108..20261105") == []
+    assert repo.get_hashes_from_range("20261101..20261107") == [middle, older], (
+        "days without a nightly are fine"
+    )
+    assert repo.get_hashes_from_range("2026-11-05..2027-01-01") == [newer, middle]
 
 
 def test_history(repo: TorchRepo) -> None:
@@ -132,7 +140,22 @@ def test_a_build_cannot_be_checked_out(repo: TorchRepo) -> None:
     with pytest.raises(WrongUse, match="no source to check out"):
         repo.checkout("somewhere", id_of("2.8.0"))
     assert not repo.url_match("torch")
+
+
+def test_pulling_asks_the_indexes(
+    repo: TorchRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("ACCEL_MICRO_VARIANT", "cpu")
+    monkeypatch.setenv("ACCEL_MICRO_INDEXES", str(tmp_path / "wheels"))
     repo.pull()
+    assert "is no folder" in caplog.text, "what cannot be read costs nothing that is known"
+    assert repo.get_hash_from_name("2.8.0") == id_of("2.8.0")
+    write_wheel(tmp_path / "wheels", "2.15.0.dev20261120+cpu")
+    repo.pull()
+    assert repo.get_hash_from_name("nightly") == id_of("2.15.0.dev20261120")
+    monkeypatch.setenv("ACCEL_MICRO_INDEXES", "gopher://wheels")
+    with pytest.raises(WrongUse, match="is no index"):
+        repo.pull()
 
 
 def test_remembering_writes_the_ledger(repo: TorchRepo, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def write_wheel(
     metadata = f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n"
     files: dict[str, bytes] = {
         "torch/__init__.py": init.encode(),
-        "torch/version.py": f"__version__ = {says or version!r}\ngit_version = {git!r}\ncuda = None\n".encode(),
+        "torch/version.py": f"__version__ = {says or version!r}\ngit_version = {git!r}\ncuda = None\nhip = None\n".encode(),
         f"{info}/METADATA": (metadata + "".join(f"Requires-Dist: {line}\n" for line in requires)).encode(),
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(),
         **(more or {}),

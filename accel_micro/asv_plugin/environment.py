@@ -1,0 +1,319 @@
+"""asv's environment of whichever build is asked for.
+
+asv keeps one environment for a Python and installs each commit over the last. Here each build has an environment of
+its own (`builds.environments`), and installing one is choosing which interpreter is run.
+"""
+
+import contextlib
+import hashlib
+import os
+import sysconfig
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import asv.environment
+import asv.repo
+import asv.util
+from asv.console import log
+from asv.environment import EnvironmentUnavailable
+
+import accel_micro
+from accel_micro.asv_plugin import state
+from accel_micro.asv_plugin.errors import NoEnvironment, WrongUse
+from accel_micro.asv_plugin.installs import install_line
+from accel_micro.asv_plugin.sources import find_sources
+from accel_micro.builds import Build, Ledger, Target, Wheel, choose_wheel, installed_torch
+from accel_micro.builds.disk import human_bytes
+from accel_micro.builds.environments import Environments, Lease
+from accel_micro.builds.index import BadIndex
+from accel_micro.builds.installed import TorchNotInstalled
+from accel_micro.builds.installing import BESIDE, DefectiveWheel, Facts, NotInstalled, nowhere
+from accel_micro.builds.interpreters import NoInterpreter, find_interpreter
+from accel_micro.builds.pruning import limit_bytes, prune
+from accel_micro.builds.uv import UvError
+from accel_micro.builds.wheels import PROJECT, ChangedFile
+
+TOOL: Final = "torch"
+"""The value of asv's `environment_type` and of `-E`."""
+
+RETRY_VARIABLE: Final = "ACCEL_MICRO_RETRY"
+"""Set to try again what is remembered as broken."""
+
+IMPORT_VARIABLE: Final = "ASV_PYTHONPATH"
+"""Folders that asv's processes import from, as `PYTHONPATH` has them."""
+
+_PACKAGE: Final = ".accel_micro"
+
+
+class TorchEnvironment(asv.environment.Environment):  # type: ignore[misc]
+    """The builds of torch for one Python; `-E torch` for the running one, `-E torch:3.12` for another."""
+
+    tool_name = TOOL
+    matches_python_fallback = False
+
+    def __init__(
+        self,
+        conf: Any,
+        python: str,
+        requirements: dict[str, str],
+        tagged_env_vars: dict[tuple[str, str], str],
+    ) -> None:
+        if PROJECT in {_project(name) for name in requirements}:
+            raise EnvironmentUnavailable("torch is what is measured: it cannot be in asv's matrix")
+        try:
+            self._interpreter = find_interpreter(python)
+            self._target: Target = find_sources(conf, pythons=[python]).targets[0]
+        except (BadIndex, NoInterpreter) as error:
+            raise EnvironmentUnavailable(str(error)) from None
+        # Before asv's own initialisation, which asks for the name.
+        self._python = self._interpreter.python
+        self._requirements = requirements
+        self._build: str | None = None
+        self._version = ""
+        self._conf: Any = conf
+        self._repo: Any = None
+        self.discovered = False
+        """Whether asv knows the benchmarks by now."""
+        super().__init__(conf, self._python, requirements, tagged_env_vars)
+        extra = [
+            _project(name) + (f"=={version}" if version else "") for name, version in requirements.items()
+        ]
+        self._store = Environments.below(Path(conf.env_dir), beside=(*BESIDE, *extra), say=_say)
+        self._leases: dict[str, Lease] = {}
+        self._executable: Path | None = None
+        self._known: dict[Path, tuple[str, str] | None] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # asv hands environments to processes of its own; those take leases themselves.
+        return {**vars(self), "_leases": {}, "_build": None, "_executable": None, "_repo": None}
+
+    @property
+    def described(self) -> str:
+        """Name of this environment and version of the build that is run now."""
+        return f"{self.name} with torch {self._version}" if self._build else self.name
+
+    @property
+    def installed_commit_hash(self) -> str | None:
+        """Id of the build that is run now."""
+        return self._build
+
+    def check_presence(self) -> bool:
+        """True: an environment is made when its build is asked for."""
+        return True
+
+    def create(self) -> None:
+        """Nothing to do yet."""
+
+    def install_project(self, conf: Any, repo: Any, commit_hash: str) -> None:
+        """Run this build from now on.
+
+        Raises:
+            NoEnvironment: it cannot be had; the message says why. Only while asv looks for a build that imports the
+                suite: later it finds out when it measures.
+        """
+        self._repo = repo
+        try:
+            self.switch_to(commit_hash)
+        except NoEnvironment:
+            if not self.discovered:
+                raise
+
+    def switch_to(self, build_id: str) -> None:
+        """The same, of the repository that was used last.
+
+        Raises:
+            NoEnvironment: always when it cannot be had.
+        """
+        if build_id == self._build:
+            return
+        run = state.active()
+        if run is not None and build_id in run.unmeasured:
+            raise NoEnvironment(run.unmeasured[build_id])
+        if self._repo is None:
+            self._repo = asv.repo.get_repo(self._conf)
+        try:
+            self._switch(self._repo.ledger, self._repo.build(build_id))
+        except NoEnvironment as error:
+            if run is not None:
+                run.unmeasured[build_id] = str(error)
+                _say(str(error), log.error)
+            raise
+
+    def _switch(self, ledger: Ledger, build: Build) -> None:
+        source = self.source_of(ledger, build)
+        if isinstance(source, Path):
+            self._run_from(build, source.parent.parent, source)
+            return
+        run = state.active()
+        try:
+            lease = self._store.acquire(source, self._interpreter, retry=_retry())
+        except NotInstalled as error:
+            _note_defect(ledger, source, error)
+            if run is not None:
+                run.installs.append(install_line(build.id, self.name, source, str(error)))
+            raise NoEnvironment(f"torch {build.version} could not be installed: {error}") from None
+        made = lease.environment
+        if run is None or not run.interleaved:
+            self.release()
+        if run is not None and not self._leases:
+            run.at_end.callback(self.release)
+        self._leases[build.id] = lease
+        self._run_from(build, made.folder, made.python)
+        _note_facts(ledger, source, made.facts)
+        if made.made_now:
+            if run is not None:
+                run.installs.append(install_line(build.id, self.name, source, made.facts))
+            self._keep_below_limit()
+
+    def source_of(self, ledger: Ledger, build: Build) -> Wheel | Path:
+        """The wheel to install for a build, or the interpreter that has it already.
+
+        Raises:
+            NoEnvironment: there is neither.
+        """
+        wheels = ledger.wheels(build.id)
+        wheel = choose_wheel(wheels, self._target)
+        if wheel is not None and (wheel.broken is None or _retry()):
+            return wheel
+        interpreter = self._interpreter_with(ledger, build)
+        if interpreter is not None:
+            return interpreter
+        if wheel is not None:
+            raise NoEnvironment(f"the wheel of torch {build.version} is broken: {wheel.broken}")
+        if wheels:
+            others = ", ".join(sorted({_tags(w.file_name) for w in wheels})[:3])
+            raise NoEnvironment(
+                f"torch {build.version} has no wheel for Python {self._python} on this platform"
+                f" and {self._target.variants[0]}; there are: {others}"
+            )
+        raise NoEnvironment(f"no wheel of torch {build.version} is known for Python {self._python} here")
+
+    def why_not(self, ledger: Ledger, build: Build) -> str | None:
+        """Why a build cannot be run, as far as that is known without trying; None when nothing speaks against it."""
+        try:
+            source = self.source_of(ledger, build)
+        except NoEnvironment as error:
+            return str(error)
+        if isinstance(source, Path) or _retry():
+            return None
+        reason = self._store.why_broken(source, self._interpreter)
+        if reason is None and not source.urls and self._store.find(source, self._interpreter) is None:
+            reason = nowhere(source)
+        return reason and f"torch {build.version} could not be installed: {reason}"
+
+    def release(self) -> None:
+        """Let go of all environments: others may remove them."""
+        for lease in self._leases.values():
+            lease.release()
+        self._leases.clear()
+        self._build = self._executable = None
+
+    def run(self, args: Sequence[str], **options: Any) -> Any:
+        """Start the build's interpreter with this very accel_micro, and nothing else of what is around it.
+
+        Raises:
+            NoEnvironment: no build was installed.
+        """
+        if self._executable is None:
+            raise NoEnvironment(f"{self.name} has no build to run")
+        variables = {**(options.pop("env", None) or os.environ), **self._global_env_vars}
+        paths = [self._package_path(), *variables.get(IMPORT_VARIABLE, "").split(os.pathsep)]
+        # Both: asv makes the one of the other, and then its own script drops what came by the other alone.
+        variables[IMPORT_VARIABLE] = os.pathsep.join(dict.fromkeys(filter(None, paths)))
+        variables["PYTHONPATH"] = variables[IMPORT_VARIABLE]
+        variables["PATH"] = os.pathsep.join([str(self._executable.parent), variables.get("PATH", "")])
+        variables.pop("VIRTUAL_ENV", None)
+        log.debug(f"Running '{' '.join(args)}' in {self.name}")
+        return asv.util.check_output([str(self._executable), *args], env=variables, **options)
+
+    def _run_from(self, build: Build, folder: Path, python: Path) -> None:
+        self._path = str(folder)
+        self._executable = python
+        self._build, self._version = build.id, build.version
+        self._global_env_vars["ASV_ENV_DIR"] = self._path
+        self._set_commit_hash(build.id)
+
+    def _interpreter_with(self, ledger: Ledger, build: Build) -> Path | None:
+        """An interpreter of the same version that has a build already: this one, or one noted for it."""
+        noted = [Path(found.python) for found in ledger.installations(build.id)]
+        for python in (self._interpreter.path, *noted):
+            if self._has(python) == (build.id, self._python):
+                return python
+        return None
+
+    def _has(self, python: Path) -> tuple[str, str] | None:
+        """(id of its build, version) of an interpreter with a torch; asked once."""
+        if python not in self._known:
+            self._known[python] = None
+            with contextlib.suppress(TorchNotInstalled, NoInterpreter):
+                build_id = installed_torch(python).build.id
+                same = python == self._interpreter.path
+                version = self._python if same else find_interpreter(str(python)).python
+                self._known[python] = (build_id, version)
+        return self._known[python]
+
+    def _package_path(self) -> str:
+        """Folder to import accel_micro from. An installed package lies among others, torch too, so it gets a link."""
+        package = Path(accel_micro.__file__).resolve().parent
+        if str(package.parent) not in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
+            return str(package.parent)
+        name = hashlib.sha256(str(package).encode()).hexdigest()[:12]
+        link = self._store.folder / _PACKAGE / name / package.name
+        if not link.exists():
+            link.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=link.parent) as folder:
+                (Path(folder) / package.name).symlink_to(package, target_is_directory=True)
+                (Path(folder) / package.name).replace(link)
+        return str(link.parent)
+
+    def _keep_below_limit(self) -> None:
+        try:
+            done = prune(self._store, limit_bytes())
+        except ValueError as error:
+            raise WrongUse(str(error)) from None
+        except UvError as error:
+            log.warning(f"uv could not clean its cache: {error}")
+            return
+        if done.removed:
+            names = ", ".join(removed.version for removed in done.removed)
+            _say(f"Removed environments not used for longest: torch {names}")
+        if done.after_bytes > done.limit_bytes:
+            log.warning(
+                f"Environments in use take {human_bytes(done.after_bytes)},"
+                f" more than the limit of {human_bytes(done.limit_bytes)}"
+            )
+
+
+def _note_defect(ledger: Ledger, wheel: Wheel, error: NotInstalled) -> None:
+    if isinstance(error, DefectiveWheel) and ledger.wheel(wheel.file_name) is not None:
+        ledger.mark_broken(wheel.file_name, str(error))
+
+
+def _note_facts(ledger: Ledger, wheel: Wheel, facts: Facts) -> None:
+    """What installing showed: that the wheel is sound, and its commit."""
+    if wheel.broken is not None:
+        ledger.mark_broken(wheel.file_name, None)
+    if wheel.git_version is None and facts.git_version is not None:
+        with contextlib.suppress(ChangedFile, OSError):
+            ledger.remember_all([replace(wheel, git_version=facts.git_version)])
+
+
+def _say(line: str, how: Callable[[str], None] | None = None) -> None:
+    # asv is told to be quiet while it installs, but a download of gigabytes should not look like a hang.
+    with log.set_level("INFO"):
+        (how or log.info)(line)
+
+
+def _retry() -> bool:
+    return os.environ.get(RETRY_VARIABLE, "").lower() not in ("", "0", "no", "false")
+
+
+def _project(name: str) -> str:
+    return name.removeprefix("pip+").lower()
+
+
+def _tags(file_name: str) -> str:
+    return "-".join(file_name.removesuffix(".whl").split("-")[-3:])
