@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-FULL_SPEED: Final = 0.92
+FULL_SPEED: Final = 0.88
 """A block whose slower probe is at least this share of the reference ran at full speed: boost clocks and the probe's
-own jitter spread by some 7 % on a machine with nothing else to do."""
+own jitter spread by some 7 % on a machine with nothing else to do, and a block has two probes."""
 
 PRIOR_SENSITIVITY: Final = 0.6
 _PRIOR_WEIGHT: Final = 0.05  # of the sum of squared log speeds; a factor 1.2 between two halves of 12 blocks
