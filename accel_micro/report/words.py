@@ -88,9 +88,7 @@ def legend(rows: Sequence[Row], *, all_clocks: bool = True) -> tuple[Legend, ...
     """The flags that occur in these rows; of the median alone, as `flag_marks` shows them, without `all_clocks`."""
 
     def is_raised(name: str, row: Row) -> bool:
-        return any(
-            flag.name == name and (all_clocks or flag.clock == row.clock) for flag in row.flags
-        )
+        return any(flag.name == name and (all_clocks or flag.clock == row.clock) for flag in row.flags)
 
     counts = {name: sum(is_raised(name, row) for row in rows) for name in REMEDIES}
     return tuple(Legend(MARKS[name], name, REMEDIES[name], count) for name, count in counts.items() if count)
