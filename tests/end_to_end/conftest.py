@@ -1,0 +1,3 @@
+from tests.asv_plugin.conftest import suite
+
+__all__ = ["suite"]
