@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from accel_micro.measure.records import Record
     from accel_micro.report.progress import Listener
 
-REPORT: Final = "report.html"
 INTERRUPTED: Final = 130
 NOTHING_TIMED: Final = 3
 
@@ -130,6 +129,7 @@ def _publish(
 ) -> None:
     """Write the pages and say where they are. A page that cannot be written costs no result."""
     from accel_micro.asv_plugin import session
+    from accel_micro.asv_plugin.config import REPORT
     from accel_micro.report.html import write_html
 
     try:

@@ -11,6 +11,9 @@ PLUGIN: Final = ".accel_micro.asv_plugin"
 OUTPUT: Final = "accel-micro-out"
 """Folder of results, below the current one, when the configuration in the package is used."""
 
+REPORT: Final = "report.html"
+"""The report of the last `accel-micro quick`, among the published pages; it survives the next publishing."""
+
 
 class NoConfiguration(LookupError):
     """There is no such configuration, or it is not one of ours; the message says where was looked."""

@@ -14,10 +14,11 @@ from asv.commands.publish import Publish
 from asv.console import log
 
 from accel_micro.asv_plugin import builds_page, patching
+from accel_micro.asv_plugin.config import REPORT
 
 _HINT: Final = """<script>
 if (location.protocol === "file:") document.body.textContent =
-  "A browser lets no file read another, so this page needs a server: run `asv preview`, or " +
+  "A browser lets no file read another, so this page needs a server: run `accel-micro preview`, or " +
   "`python -m http.server` in this folder and open http://localhost:8000.";
 </script>
 """
@@ -28,8 +29,12 @@ def install() -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def run(cls: Any, conf: Any, **options: Any) -> Any:
+            report = Path(conf.html_dir) / REPORT
+            kept = report.read_bytes() if report.is_file() else None  # asv makes the folder anew
             # What is published was measured, so it is known: no index need be asked.
             code = original(cls, conf, **{**options, "pull": False})
+            if kept is not None and report.parent.is_dir():
+                report.write_bytes(kept)
             if not code:
                 make_offline(Path(conf.html_dir))
                 builds_page.write(Path(conf.html_dir), Path(conf.results_dir))

@@ -188,5 +188,5 @@ def _asked_devices() -> tuple[str, ...]:
     asked = tuple(filter(None, os.environ.get(DEVICES_VARIABLE, "").replace(",", " ").split()))
     unknown = [name for name in asked if name not in DEVICES]
     if unknown:
-        raise WrongUse(f"{DEVICES_VARIABLE}: unknown device {unknown[0]!r}; known: {', '.join(DEVICES)}")
+        raise WrongUse(f"unknown device {unknown[0]!r}; known: {', '.join(DEVICES)}")
     return asked or DEVICES

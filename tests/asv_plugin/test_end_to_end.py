@@ -266,7 +266,7 @@ def test_quick_is_not_saved(suite: Suite) -> None:
         (["-b", "nothing"], {}, "no benchmark matches nothing"),
         (["1.0.0"], {}, "no build is called '1.0.0'; newest known: "),
         ([], {"profile": "fast"}, "ACCEL_MICRO_PROFILE: unknown profile 'fast'; known: quick"),
-        ([], {"devices": "gpu"}, "ACCEL_MICRO_DEVICES: unknown device 'gpu'; known: cpu"),
+        ([], {"devices": "gpu"}, "unknown device 'gpu'; known: cpu"),
         (["-b", "float64"], {}, "× profile quick does not run float64 on cpu"),
         ([], {"devices": "xpu"}, "no case to run: 96 × "),
     ],
