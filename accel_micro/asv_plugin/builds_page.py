@@ -30,10 +30,12 @@ class Found:
     Attributes:
         measured: machine → cases with a time.
         failed: (machine, what, why) of cases without one, and of installations.
+        without: machine → dependencies that were to be had nowhere when it was installed there.
     """
 
     measured: dict[str, int] = field(default_factory=dict)
     failed: list[tuple[str, str, str]] = field(default_factory=list)
+    without: dict[str, str] = field(default_factory=dict)
 
 
 def write(html_folder: Path, results: Path) -> None:
@@ -77,6 +79,8 @@ def find_outcomes(results: Path) -> dict[str, Found]:
     for (machine, build, _), line in latest.items():
         if line.get("failure"):
             found[build].failed.append((machine, "installation", str(line["failure"])))
+        elif isinstance(line.get("without"), list) and line["without"]:
+            found[build].without[machine] = ", ".join(map(str, line["without"]))
     return dict(found)
 
 
@@ -111,6 +115,7 @@ def _row(ledger: Ledger, build: Build, before: Build | None, outcome: Found) -> 
         "wheels": [_wheel(wheel) for wheel in ledger.wheels(build.id)],
         "measured": sorted(outcome.measured.items()),
         "failed": sorted(outcome.failed),
+        "without": sorted(outcome.without.items()),
     }
 
 
@@ -173,6 +178,8 @@ ul { margin: .2em 0; padding-left: 1.2em; }
 {%- if wheel.broken %}<div class="bad">broken: {{ wheel.broken }}</div>{% endif %}</div>{% endfor %}
 
 <td>{% for machine, count in row.measured %}{{ machine }}: {{ count }} case{{ "" if count == 1 else "s" }}<br>
+{%- endfor %}
+{%- for machine, names in row.without %}<small>{{ machine }}: installed without {{ names }}</small><br>
 {%- endfor %}
 
 <td>{% if row.failed %}<details{% if row.failed|length < 4 %} open{% endif %}>

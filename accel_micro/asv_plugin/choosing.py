@@ -15,7 +15,7 @@ from asv.console import log
 from asv.repo import NoSuchNameError
 from asv.results import get_existing_hashes
 
-from accel_micro.asv_plugin.environment import TorchEnvironment
+from accel_micro.asv_plugin.environment import RETRY_VARIABLE, TorchEnvironment
 from accel_micro.asv_plugin.errors import EnvironmentLacks, WrongUse
 from accel_micro.asv_plugin.repo import HEAD, TorchRepo
 from accel_micro.builds import Build
@@ -48,7 +48,7 @@ def choose(
     date_period: float | None = None,
     all_needed: bool = False,
 ) -> list[str]:
-    """Ids of the builds to run, in asv's order. What is missing or cannot be had is reported.
+    """Ids of the builds to run, newest first. What is missing or cannot be had is reported.
 
     Args:
         spec: as `asv run` takes it: a name, a range, `NEW`, `ALL`, `TAGS`, `EXISTING`, `HASHFILE:…`, a list of ids.
@@ -62,7 +62,7 @@ def choose(
     ids = list(dict.fromkeys(_ids(conf, repo, spec)))
     if not ids:
         raise WrongUse(f"no build is in {spec}; `accel-micro builds list` shows what is known")
-    builds = [repo.build(build_id) for build_id in ids]
+    builds = sorted(map(repo.build, ids), key=lambda build: repo.get_date(build.id), reverse=True)
     reasons = {build: _why_not(repo, environments, build) for build in builds}
     usable = [build for build in builds if reasons[build] is None]
     lacking = {build: why for build, why in reasons.items() if why is not None}
@@ -128,6 +128,8 @@ def _report(
     for pattern, group in alike.items():
         names = _listed([build.version for build in reversed(group)])
         log.warning(f"Left out: {pattern.replace('…', names, 1)}")
+    if any("could not be installed" in pattern for pattern in alike):
+        log.info(f"{RETRY_VARIABLE}=1 tries again what could not be installed")
 
 
 def _listed(names: Sequence[str]) -> str:

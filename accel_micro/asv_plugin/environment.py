@@ -7,6 +7,7 @@ its own (`builds.environments`), and installing one is choosing which interprete
 import contextlib
 import hashlib
 import os
+import subprocess
 import sysconfig
 import tempfile
 from collections.abc import Callable, Sequence
@@ -30,7 +31,7 @@ from accel_micro.builds.disk import human_bytes
 from accel_micro.builds.environments import Environments, Lease
 from accel_micro.builds.index import BadIndex
 from accel_micro.builds.installed import TorchNotInstalled
-from accel_micro.builds.installing import BESIDE, DefectiveWheel, Facts, NotInstalled, nowhere
+from accel_micro.builds.installing import BESIDE, MODULES, DefectiveWheel, Facts, NotInstalled, nowhere
 from accel_micro.builds.interpreters import NoInterpreter, find_interpreter
 from accel_micro.builds.pruning import limit_bytes, prune
 from accel_micro.builds.uv import UvError
@@ -45,6 +46,10 @@ RETRY_VARIABLE: Final = "ACCEL_MICRO_RETRY"
 IMPORT_VARIABLE: Final = "ASV_PYTHONPATH"
 """Folders that asv's processes import from, as `PYTHONPATH` has them."""
 
+_MISSING: Final = (
+    "import importlib.util, sys\n"
+    "print(*[name for name in sys.argv[1:] if importlib.util.find_spec(name) is None])"
+)
 _PACKAGE: Final = ".accel_micro"
 
 
@@ -145,6 +150,8 @@ class TorchEnvironment(asv.environment.Environment):  # type: ignore[misc]
     def _switch(self, ledger: Ledger, build: Build) -> None:
         source = self.source_of(ledger, build)
         if isinstance(source, Path):
+            self._check_imports(build, source)
+            self.release()
             self._run_from(build, source.parent.parent, source)
             return
         run = state.active()
@@ -254,6 +261,18 @@ class TorchEnvironment(asv.environment.Environment):  # type: ignore[misc]
                 version = self._python if same else find_interpreter(str(python)).python
                 self._known[python] = (build_id, version)
         return self._known[python]
+
+    def _check_imports(self, build: Build, python: Path) -> None:
+        # An environment that is somebody's own has what they put there.
+        done = subprocess.run(
+            [python, "-c", _MISSING, *MODULES], capture_output=True, text=True, cwd=python.parent, check=False
+        )
+        missing = done.stdout.split()
+        if missing:
+            raise NoEnvironment(
+                f"{python}, which has torch {build.version}, lacks {', '.join(missing)}:"
+                f" {python} -m pip install {' '.join(missing)}"
+            )
 
     def _package_path(self) -> str:
         """Folder to import accel_micro from. An installed package lies among others, torch too, so it gets a link."""

@@ -41,6 +41,9 @@ BESIDE: Final = (
 """What benchmark processes import besides torch. accel_micro itself comes to them by `PYTHONPATH`, so that all
 builds are measured by the very same code."""
 
+MODULES: Final = ("asv_runner", "filelock", "numpy", "packaging", "platformdirs", "psutil", "threadpoolctl")
+"""Those of `BESIDE` that nothing works without; all are called as their projects are."""
+
 FACTS: Final = "accel-micro.json"
 """File in an environment that says what it is. Written last: where it lies, the environment is whole."""
 
@@ -322,7 +325,8 @@ class _Installation:
             )
 
     def _uv(self, *arguments: str | Path) -> None:
-        self.uv.run(*arguments, cwd=self.folder, holding=self.holding)
+        # Where the user is: relative paths in their settings start there.
+        self.uv.run(*arguments, cwd=Path.cwd(), holding=self.holding)
 
 
 def nowhere(wheel: Wheel) -> str:

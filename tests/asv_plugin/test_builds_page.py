@@ -75,7 +75,7 @@ def test_what_was_measured_and_what_failed(results: Path, tmp_path: Path) -> Non
         file.write('{"torn\n{"case": 5}\n[]\n')
     line = installs.install_line(identify(DAYS[1]).id, "torch-py3.11", None, "a disk was full")
     installs.append(results / "alpha", [line, {**line, "build": identify(DAYS[2]).id}])
-    done = {**line, "failure": None, "build": identify(DAYS[2]).id}
+    done = {**line, "failure": None, "build": identify(DAYS[2]).id, "without": ["triton"]}
     installs.append(results / "alpha", [done])
     Ledger.beside(results).mark_broken(
         f"torch-{DAYS[1]}+cpu-cp311-cp311-linux_x86_64.whl", "it is half a file"
@@ -88,6 +88,7 @@ def test_what_was_measured_and_what_failed(results: Path, tmp_path: Path) -> Non
     assert "installation on alpha: a disk was full" in row(text, DAYS[1])
     assert "broken: it is half a file" in row(text, DAYS[1])
     assert "failed" not in row(text, DAYS[2]), "it could be installed later"
+    assert "alpha: installed without triton" in row(text, DAYS[2])
 
 
 def test_nothing_that_others_wrote_is_trusted(results: Path, tmp_path: Path) -> None:
