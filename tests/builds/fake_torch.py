@@ -30,9 +30,10 @@ def write_wheel(
     tag = tag or f"{HERE.tag.removesuffix('t')}-{HERE.tag}-{_platform()}"
     info = f"torch-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n"
+    constants = {"__version__": says or version, "git_version": git, "cuda": None, "hip": None}
     files: dict[str, bytes] = {
         "torch/__init__.py": init.encode(),
-        "torch/version.py": f"__version__ = {says or version!r}\ngit_version = {git!r}\ncuda = None\nhip = None\n".encode(),
+        "torch/version.py": "".join(f"{name} = {value!r}\n" for name, value in constants.items()).encode(),
         f"{info}/METADATA": (metadata + "".join(f"Requires-Dist: {line}\n" for line in requires)).encode(),
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(),
         **(more or {}),
