@@ -42,7 +42,8 @@ class Cpu(Device):
         if results is None:
             return None
         events = [
-            (event.start_ns(), event.nbytes())
+            # torch counts in nanoseconds since 2.4
+            (event.start_ns() if hasattr(event, "start_ns") else event.start_us(), event.nbytes())
             for event in results.events()
             if event.name() == "[memory]" and event.device_type() == DeviceType.CPU
         ]

@@ -201,7 +201,9 @@ def _device_nanoseconds(call: Call, calls: int) -> list[int]:
         torch.cuda.synchronize()
     results: Any = profiler.profiler.kineto_results if profiler.profiler is not None else None
     return [
-        int(event.duration_ns())
+        int(
+            event.duration_ns() if hasattr(event, "duration_ns") else 1000 * event.duration_us()
+        )  # before 2.4
         for event in results.events()
         if event.device_type() == DeviceType.CUDA and not _is_annotation(event)
     ]

@@ -25,7 +25,7 @@ class HostClockAccelerator(Device):
             return self._mps_unavailable()
         import torch
 
-        if not torch.xpu.is_available():
+        if not hasattr(torch, "xpu") or not torch.xpu.is_available():  # torch has it since 2.3
             return "this torch build or machine has no Intel GPU (xpu)"
         index = int(self.name.partition(":")[2] or 0)
         count = torch.xpu.device_count()

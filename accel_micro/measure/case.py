@@ -70,7 +70,7 @@ def _of_error(case: Case, error: Exception) -> Record:
     first_line = text.split("\n")[0]
     if isinstance(error, NotImplementedError) or "not implemented for" in text or "is not supported" in text:
         return Record(case, skipped=first_line)
-    if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in text:
+    if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)) or "can't allocate memory" in text:
         return Record(case, failure=Failure("out of memory", first_line))
     if isinstance(error, Implausible):
         return Record(case, failure=Failure("implausible", str(error)))
