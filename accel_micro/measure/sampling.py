@@ -365,7 +365,7 @@ class Sampler:
             slowest = min(block.speed for block in chosen.blocks)
             detail = f"{chosen.corrected} of {samples} samples, down to {100 * slowest:.0f} % speed"
             flags.append(Flag("speed-corrected", detail))
-        if 2 * chosen.disturbed > samples:
+        if 4 * chosen.disturbed > samples:  # their times are so much longer that they pull the median up
             waiting = median(block.waiting for block in chosen.blocks)
             flags.append(Flag("waited for a core", f"threads waited {waiting:.2g} s per second"))
         flags += self._spread_flags(chosen.samples, reader.calls)

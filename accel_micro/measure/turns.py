@@ -72,8 +72,8 @@ class Reader:
         ]
 
     def is_disturbed(self, samples: int) -> bool:
-        """More than half of the samples would be blocks in which threads waited for a core."""
-        return 2 * sum(not block.is_disturbed for block in self.blocks()) < samples
+        """Some samples would be blocks in which threads waited for a core."""
+        return sum(not block.is_disturbed for block in self.blocks()) < samples
 
     def is_done(self, samples: int) -> bool:
         """Enough blocks ran at full speed."""
@@ -86,7 +86,7 @@ def take_turns(
     """Read block after block, clock by clock, until each has enough at full speed or the budget ends.
 
     However short the budget, every reader reads as many blocks as samples are wanted; and one that found the cores
-    taken most of the time goes on for up to three times the budget, since its values are worth little.
+    taken too often goes on for up to three times the budget, since its values are worth little.
     """
     start = now()
     for _ in range(samples):
