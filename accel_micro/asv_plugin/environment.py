@@ -101,6 +101,11 @@ class TorchEnvironment(asv.environment.Environment):  # type: ignore[misc]
         return f"{self.name} with torch {self._version}" if self._build else self.name
 
     @property
+    def interpreter(self) -> str:
+        """Path of the Python that environments are made of."""
+        return str(self._interpreter.path)
+
+    @property
     def installed_commit_hash(self) -> str | None:
         """Id of the build that is run now."""
         return self._build

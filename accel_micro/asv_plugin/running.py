@@ -21,6 +21,7 @@ from accel_micro.asv_plugin import choosing, patching, state
 from accel_micro.asv_plugin.environment import TOOL, TorchEnvironment
 from accel_micro.asv_plugin.errors import EnvironmentLacks, WrongUse
 from accel_micro.asv_plugin.repo import HEAD, TorchRepo
+from accel_micro.asv_plugin.syncing import sync
 
 
 def install() -> None:
@@ -68,6 +69,9 @@ def _find(original: Callable[..., Any]) -> Callable[..., Any]:
                     "asv find needs an environment for each build; this one has the installed torch only"
                 )
             options["env_spec"] = [TOOL]
+        pythons = [spec.partition(":")[2] for spec in options.get("env_spec") or () if ":" in spec]
+        if pythons:  # of others than the configuration's, asv does not know when it pulls
+            sync(conf, asv.repo.get_repo(conf).ledger, pythons)
         conf = copy.copy(conf)
         conf.branches = []  # of which asv would install the newest where the first of the range fails
         with state.running() as live:
@@ -109,7 +113,7 @@ def _for_builds(
         raise WrongUse("a quick run is not saved, so there is nothing to compare")
     repo = asv.repo.get_repo(conf)
     if options.get("pull", True) and not compared:
-        repo.pull()
+        sync(conf, repo.ledger, [environment.interpreter for environment in environments])
     ids = choosing.choose(
         conf, repo, environments, range_spec, date_period=options.get("date_period"), all_needed=compared
     )

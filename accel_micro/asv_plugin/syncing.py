@@ -1,5 +1,6 @@
 """Asking the indexes for new builds: what asv calls to pull."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from asv.console import log
@@ -10,8 +11,11 @@ from accel_micro.builds import Ledger
 from accel_micro.builds.index import BadIndex
 
 
-def sync(conf: Any, ledger: Ledger) -> None:
+def sync(conf: Any, ledger: Ledger, pythons: Sequence[str] = ()) -> None:
     """Note what the indexes list. What cannot be reached is named, and the ledger goes on.
+
+    Args:
+        pythons: whose wheels are noted, else those of the configuration.
 
     Raises:
         WrongUse: what is configured is no index. EnvironmentLacks: the ledger cannot be written.
@@ -22,7 +26,7 @@ def sync(conf: Any, ledger: Ledger) -> None:
     log.info("Looking for new builds of torch")
     with log.indent():
         try:
-            sources = find_sources(conf)
+            sources = find_sources(conf, pythons=pythons)
             found = run(ledger, sources.indexes, sources.targets, Web(), commits=False)
         except BadIndex as error:
             raise WrongUse(str(error)) from None

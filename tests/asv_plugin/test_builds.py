@@ -5,13 +5,17 @@ import os
 import re
 import shutil
 import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from accel_micro.builds import Ledger, identify
+from accel_micro.builds.interpreters import find_interpreter
 from tests.asv_plugin.builds import DAY, INIT, OPS, Builds, samples
 from tests.asv_plugin.conftest import Suite, press_ctrl_c, wait_for
+from tests.builds.fake_torch import HERE
 
 pytestmark = pytest.mark.slow
 
@@ -257,3 +261,28 @@ def test_machines_with_other_indexes_publish_as_one_history(builds: Builds, tmp_
     page = (html / "builds.html").read_text()
     row = page.partition(f'<tr id="{identify("2.15.0.dev20261103").id}">')[2].partition("<tr")[0]
     assert "alpha: 1 case<br>beta: 1 case<br>" in row
+
+
+def test_another_python(builds: Builds) -> None:
+    other = next((path for path in _pythons() if path != Path(sys.executable)), None)
+    if other is None:
+        pytest.skip("there is no other Python here")
+    interpreter = find_interpreter(str(other))
+    plain = interpreter.tag.removesuffix("t")
+    builds.nightly(1, tag=f"{plain}-{interpreter.tag}-linux_x86_64")
+    here = builds.asv("run", "nightly")
+    assert here.code == 3
+    assert f"no wheel of torch 2.15.0.dev20261101 is known for Python {HERE.python} here" in here.output
+    done = builds.asv("run", "nightly", "-E", f"torch:{other}")
+    assert done.code == 0, done.output
+    assert builds.results()["20261101"]["python"] == interpreter.python
+
+
+def _pythons() -> Iterator[Path]:
+    """Other versions of Python on this machine, as far as they are where they usually are."""
+    for minor in (10, 12, 13, 14):
+        for folder in ("/usr/bin", "/usr/local/bin"):
+            path = Path(folder) / f"python3.{minor}"
+            if path.exists():
+                yield path
+        yield from sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python3.{minor}"))
