@@ -53,9 +53,11 @@ class Suite:
     path: Path
     environment: dict[str, str]
 
-    def asv(self, *arguments: str, profile: str = "quick", devices: str = "cpu") -> "Done":
+    def asv(
+        self, *arguments: str, profile: str = "quick", devices: str = "cpu", patience_seconds: float = 240
+    ) -> "Done":
         process = self.start(*arguments, profile=profile, devices=devices)
-        output = process.communicate(timeout=240)[0]
+        output = process.communicate(timeout=patience_seconds)[0]
         return Done(process.returncode, output)
 
     def start(self, *arguments: str, profile: str = "quick", devices: str = "cpu") -> "subprocess.Popen[str]":

@@ -77,7 +77,9 @@ def test_a_slowdown_shows_at_its_nightly(
 ) -> None:
     suite.environment["ACCEL_MICRO_INDEXES"] = index.url
     suite.add("ops", OPS, fake=False)
-    done = suite.asv("run", "20261031..20261107", "--interleave-rounds", "-a", "rounds=2")
+    done = suite.asv(
+        "run", "20261031..20261107", "--interleave-rounds", "-a", "rounds=2", patience_seconds=1800
+    )
     assert done.code == 2, done.output
     assert "Traceback" not in done.output
     assert f"No nightly is known of 2026-11-{MISSING:02}" in done.output
@@ -104,9 +106,12 @@ def test_a_slowdown_shows_at_its_nightly(
     }
     ((name, _, _, _, _, _, jumps),) = json.loads((html / "regressions.json").read_text())["regressions"]
     assert name == "ops.softmax.time_forward('cpu', 'float32', 'rows=256 width=1024')"
-    ((_, at, before, after),) = jumps
+    *noise, (_, at, before, after) = sorted(jumps, key=lambda jump: jump[3] / jump[2])
     assert hashes[at] == identify(nightly(SLOWER)).id
     assert 2 < after / before < 8, "the work of four calls instead of one"
+    assert all(jump[3] / jump[2] < 1.5 for jump in noise), (
+        "a busy machine has steps of its own, and smaller ones"
+    )
     page = (html / "builds.html").read_text()
     assert f'<tr id="{identify(nightly(SLOWER)).id}">' in page
     assert f"compare/{commit(5)}...{commit(6)}" in page
