@@ -117,7 +117,9 @@ def _warn(findings: Sequence[Mapping[str, Any]], console: "Console") -> None:
     """Say what about this machine spoils timings, where it is more than a note."""
     for finding in findings:
         if finding["severity"] != "note":
-            console.print(f"{finding['severity']}: {finding['what']} {finding['remedy']}", style="yellow", markup=False)
+            console.print(
+                f"{finding['severity']}: {finding['what']} {finding['remedy']}", style="yellow", markup=False
+            )
 
 
 def _publish(

@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import importlib
 import json
+import os
 import pkgutil
 import re
 import subprocess
@@ -184,7 +185,8 @@ def gate(options: argparse.Namespace) -> None:
     print("process    raw µs  gated µs  flags")
     for number in range(options.processes):
         command = [sys.executable, "-c", _ONE_PROCESS, str(options.budget)]
-        out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads)}
+        out = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
         one_raw, one_gated, flags = json.loads(out)
         raw.append(one_raw)
         gated.append(one_gated)
@@ -351,6 +353,9 @@ def main() -> None:
     command = commands.add_parser("gate", help="raw and gated medians of many processes")
     command.add_argument("--processes", type=int, default=20)
     command.add_argument("--budget", type=float, default=3.0)
+    command.add_argument(
+        "--threads", type=int, default=1, help="of a parallel op no probe sees the other cores"
+    )
     command.set_defaults(run=gate)
     command = commands.add_parser("help", help="how soon the command line answers")
     command.add_argument("--runs", type=int, default=10)

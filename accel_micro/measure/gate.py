@@ -8,9 +8,9 @@ Before speed comes having a core at all: a block in which threads of the process
 had it, is taken only when there is no other. Measured on two cores with other programs running: a small parallel
 product took 9 to 35 µs in blocks without waiting and 130 to 15,000 µs in blocks with it.
 
-A block below full speed is corrected by `speed ** sensitivity`. Ops do not slow in step with the probe (measured
-slopes of log time on log probe speed: 0.3 to 0.7, and a correction by the whole ratio overshoots), so the
-sensitivity is fitted over all blocks of the process, drawn towards a prior where the speed hardly varied.
+A block below full speed is corrected by its share of full speed `** sensitivity`. Ops do not slow in step with the
+probe (measured slopes of log time on log probe speed: 0.3 to 0.7, and a correction by the whole ratio overshoots), so
+the sensitivity is fitted over all blocks of the process, drawn towards a prior where the speed hardly varied.
 """
 
 import math
@@ -23,7 +23,12 @@ FULL_SPEED: Final = 0.88
 own jitter spread by some 7 % on a machine with nothing else to do, and a block has two probes."""
 
 PRIOR_SENSITIVITY: Final = 0.6
-_PRIOR_WEIGHT: Final = 0.05  # of the sum of squared log speeds; a factor 1.2 between two halves of 12 blocks
+_PRIOR_WEIGHT: Final = 0.5
+"""Of the sum of squared log speeds: that of 60 blocks whose speed varies by 9 %. Below that the probe's own noise
+flattens the fit; a machine that changes its mode gives ten times as much."""
+
+TYPICAL_FULL_SPEED: Final = 0.94
+"""Speed of a typical block at full speed, to which slower ones are corrected. The reference is a fast percentile."""
 
 
 LITTLE_WAITING: Final = 0.02
@@ -112,12 +117,15 @@ def choose(blocks: Sequence[Block], samples: int, *, correct: bool = True, floor
     chosen = tuple(blocks[i] for i in sorted(order[:samples]))
     corrected = [correct and block.slowest < FULL_SPEED for block in chosen]
     values = tuple(
-        min(block.seconds, max(floor, block.seconds * min(1.0, block.speed) ** sensitivity))
-        if slow
-        else block.seconds
+        _corrected(block, sensitivity, floor) if slow else block.seconds
         for block, slow in zip(chosen, corrected, strict=True)
     )
     return Chosen(chosen, values, sensitivity, sum(corrected), sum(block.is_disturbed for block in chosen))
+
+
+def _corrected(block: Block, sensitivity: float, floor: float) -> float:
+    share = min(1.0, block.speed / TYPICAL_FULL_SPEED)
+    return min(block.seconds, max(floor, block.seconds * share**sensitivity))
 
 
 def _preference(block: Block) -> tuple[float, float]:

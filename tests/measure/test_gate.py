@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accel_micro.measure.gate import FULL_SPEED, PRIOR_SENSITIVITY, Block, choose, fit_sensitivity
+from accel_micro.measure.gate import (
+    FULL_SPEED,
+    PRIOR_SENSITIVITY,
+    TYPICAL_FULL_SPEED,
+    Block,
+    choose,
+    fit_sensitivity,
+)
 
 speeds = st.floats(0.3, 1.1)
 blocks = st.builds(Block, st.floats(1e-7, 1.0), speeds, speeds, st.floats(0.0, 2.0) | st.just(0.0))
@@ -43,7 +50,7 @@ def test_full_speed_comes_first_and_is_left_as_it_is(taken: list[Block]) -> None
 
 @pytest.mark.parametrize("true", [0.0, 0.3, 0.7, 1.0])
 def test_sensitivity_is_found_where_the_speed_varied(true: float) -> None:
-    varied = [0.5 + 0.5 * i / 40 for i in range(41)]
+    varied = [(0.5, 1.0)[i % 2] for i in range(100)]
     taken = [Block(1e-5 * speed**-true, speed, speed) for speed in varied]
     assert fit_sensitivity(taken) == pytest.approx(true, abs=0.05)
 
@@ -51,7 +58,9 @@ def test_sensitivity_is_found_where_the_speed_varied(true: float) -> None:
 def test_sensitivity_is_the_prior_where_the_speed_never_varied() -> None:
     taken = [Block(1e-5, 0.6, 0.6) for _ in range(20)]
     assert fit_sensitivity(taken) == pytest.approx(PRIOR_SENSITIVITY)
-    assert choose(taken, 20).samples[0] == pytest.approx(1e-5 * 0.6**PRIOR_SENSITIVITY)
+    assert choose(taken, 20).samples[0] == pytest.approx(
+        1e-5 * (0.6 / TYPICAL_FULL_SPEED) ** PRIOR_SENSITIVITY
+    )
 
 
 def test_blocks_whose_threads_had_no_core_come_last() -> None:
@@ -64,7 +73,7 @@ def test_blocks_whose_threads_had_no_core_come_last() -> None:
 
 
 def test_waiting_does_not_spoil_the_sensitivity() -> None:
-    calm = [Block(1e-5 * speed**-0.5, speed, speed) for speed in (0.5 + i / 40 for i in range(21))]
+    calm = [Block(1e-5 * speed**-0.5, speed, speed) for speed in (0.5, 1.0) * 50]
     waited = [Block(1e-2, speed, speed, waiting=1.0) for speed in (0.5, 1.0)]
     assert fit_sensitivity([*calm, *waited]) == pytest.approx(0.5, abs=0.05)
 
