@@ -125,7 +125,7 @@ def choose(blocks: Sequence[Block], samples: int, *, correct: bool = True, floor
 
 def _corrected(block: Block, sensitivity: float, floor: float) -> float:
     share = min(1.0, block.speed / TYPICAL_FULL_SPEED)
-    return min(block.seconds, max(floor, block.seconds * share**sensitivity))
+    return min(block.seconds, max(floor, float(block.seconds * share**sensitivity)))
 
 
 def _preference(block: Block) -> tuple[float, float]:
