@@ -99,7 +99,7 @@ def test_the_reference_is_made_where_it_is_asked_for() -> None:
 
 def test_within_makes_a_fresh_context_each_time() -> None:
     t = inputs()
-    t.within(torch.autograd.set_grad_enabled, False)
+    t.within(torch.no_grad)  # set_grad_enabled acts when it is made, and would outlive this test
     (make,) = t.contexts
     assert make() is not make()
     with torch.enable_grad(), make():
