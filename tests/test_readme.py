@@ -16,7 +16,7 @@ from asv.commands import make_argparser
 
 from accel_micro.cli import app
 from accel_micro.devices.registry import DEVICE_KINDS
-from accel_micro.measure import CLOCKS, SAMPLES, gate, plausibility, sampling
+from accel_micro.measure import CLOCKS, SAMPLES, gate, plausibility, sampling, warmup
 from accel_micro.measure.flags import REMEDIES
 from accel_micro.measure.records import FAILURES
 from accel_micro.profiles import PROFILES
@@ -234,8 +234,8 @@ def test_the_rooms_are_those_of_the_package() -> None:
 
 CONSTANTS: list[tuple[Any, str]] = [
     (SAMPLES, r"keeps exactly (\d+), always"),
-    (1e3 * sampling.BLOCK_SECONDS, r"A block lasts (\d+) ms at least"),
-    (100 * sampling._WARMUP_AGREEMENT, r"medians of ten readings agree within (\d+) %"),
+    (1e3 * warmup.BLOCK_SECONDS, r"A block lasts (\d+) ms at least"),
+    (100 * warmup._AGREEMENT, r"medians of ten readings agree within (\d+) %"),
     (gate.FULL_SPEED, r"slower probe reached (0\.\d+) of the reference"),
     (100 * gate.LITTLE_WAITING, r"waited for more than (\d+) % of its time"),
     (gate.PRIOR_SENSITIVITY, r"drawn towards\s+(0\.\d+) where"),

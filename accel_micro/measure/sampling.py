@@ -1,4 +1,4 @@
-"""Warm-up, block size and blocks: from a call and a device to a process."""
+"""Block size and blocks: from a call and a device to a process."""
 
 import gc
 import math
@@ -11,19 +11,13 @@ from accel_micro import devices
 from accel_micro.devices import full_speed
 from accel_micro.devices.base import Call, Device, DeviceUnavailable, Queue, QueueTooShort
 from accel_micro.measure.flags import Flag
-from accel_micro.measure.gate import PRIOR_SENSITIVITY, choose
+from accel_micro.measure.gate import choose
 from accel_micro.measure.plausibility import not_growing
 from accel_micro.measure.process import CLOCKS, SAMPLES, Process
 from accel_micro.measure.turns import Reader, take_turns, throughput_over_larger
-
-BLOCK_SECONDS: Final = 10e-3
-"""Least length of a block: a thousand times what the timer and a synchronisation cost."""
+from accel_micro.measure.warmup import BLOCK_SECONDS, warm_up
 
 _TIMER_CALLS_PER_BLOCK: Final = 1000
-_WARMUP_SAMPLES: Final = 10
-_WARMUP_AGREEMENT: Final = 0.01
-_WARMUP_SHARE_OF_BUDGET: Final = 0.5
-_DRIFTING: Final = 0.05
 _NOISY: Final = 0.10
 _LOW_CLOCK: Final = 0.9
 _AGREEMENT: Final = 0.15
@@ -165,42 +159,14 @@ class Sampler:
     # Warm-up
 
     def warm_up(self) -> None:
-        """Call until two successive medians of ten samples agree within 1 %, corrected for the machine's speed."""
+        """Make the first call, know the full speed of this machine, and call until times are stable."""
         device = self.device
         if self.first_call_seconds is None:
             self.first_call()
         self._host_reference = full_speed.establish(self._host_key, device.probe_host_speed, device.now)
-        least = device.minimum_warmup_seconds
-        most = max(2 * least, _WARMUP_SHARE_OF_BUDGET * self.budget_seconds)
-        start = device.now()
-        calls = 1
-        medians: list[float] = []
-        while True:
-            readings: list[float] = []
-            while len(readings) < _WARMUP_SAMPLES:
-                seconds = self._seconds_of(calls)
-                while seconds < 0.1 * BLOCK_SECONDS and device.now() - start < most:
-                    calls = max(
-                        calls + 1, min(10 * calls, round(calls * 0.15 * BLOCK_SECONDS / max(seconds, 1e-9)))
-                    )
-                    seconds = self._seconds_of(calls)
-                readings.append(seconds / calls)
-                if device.now() - start > most and len(readings) >= 2:
-                    break
-            speed = min(1.0, device.probe_host_speed() / self._host_reference)
-            medians.append(median(readings) * speed**PRIOR_SENSITIVITY)
-            elapsed = device.now() - start
-            settled = len(medians) > 1 and abs(medians[-1] / medians[-2] - 1) <= _WARMUP_AGREEMENT
-            if elapsed >= least and settled:
-                break
-            if elapsed >= most:
-                drift = abs(medians[-1] / medians[len(medians) // 2] - 1)
-                if drift > _DRIFTING:
-                    detail = f"{100 * drift:.0f} % drift in the last half of {elapsed:.1f} s"
-                    self._flags.append(Flag("warm-up capped", detail))
-                break
-        self._seconds_per_call = min(readings)
-        self.warmup_seconds = device.now() - start
+        warm = warm_up(device, self._seconds_of, self.budget_seconds, self._host_reference)
+        self._seconds_per_call, self.warmup_seconds = warm.seconds_per_call, warm.seconds
+        self._flags += warm.flags
         self._warm = True
 
     def _seconds_of(self, calls: int) -> float:
