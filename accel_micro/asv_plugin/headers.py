@@ -1,13 +1,12 @@
 """What held for a whole session, written once before it: host, torch, profile, command."""
 
-import json
-import os
 import sys
 from typing import Any, Final
 
 from accel_micro import host
 from accel_micro.asv_plugin import saving
 from accel_micro.asv_plugin.state import Batch, Run
+from accel_micro.measure.records import append_line
 
 FILE_NAME: Final = "sessions.jsonl"
 """One file a machine, beside its results; one line a session, build and environment."""
@@ -22,13 +21,7 @@ def write(run: Run, batch: Batch) -> None:
     if path is None or key in run.headers:
         return
     run.headers.add(key)
-    line = json.dumps(header(run, batch), separators=(",", ":"), default=str) + "\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path.with_name(FILE_NAME), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        os.write(handle, line.encode())
-    finally:
-        os.close(handle)
+    append_line(path.with_name(FILE_NAME), header(run, batch), default=str)
 
 
 def header(run: Run, batch: Batch) -> dict[str, Any]:

@@ -37,12 +37,7 @@ def contribute(key: str, rates: Sequence[float]) -> None:
     """Add one process's probe rates. Fewer than ten are ignored: too few to have a fast percentile."""
     if len(rates) < _FEWEST_PROBES:
         return
-    fast = quantiles(rates, n=10, method="inclusive")[-1]
-
-    def change(data: dict[str, Any]) -> None:
-        data[key] = sorted([*data.get(key, []), fast], reverse=True)[:_FASTEST_KEPT]
-
-    store.update(_STORE, change)
+    _keep(key, [_fast(rates)])
 
 
 def establish(key: str, probe: Callable[[], float], now: Callable[[], float], seconds: float = 2.0) -> float:
@@ -55,10 +50,18 @@ def establish(key: str, probe: Callable[[], float], now: Callable[[], float], se
     while now() < end or len(rates) < 8 * _FEWEST_PROBES:
         rates.append(probe())
     share = len(rates) // 8
-    fast = [quantiles(rates[i * share : (i + 1) * share], n=10, method="inclusive")[-1] for i in range(8)]
+    fast = [_fast(rates[i * share : (i + 1) * share]) for i in range(8)]
+    _keep(key, fast)
+    return known(key) or _reference(fast) or max(fast)
 
+
+def _fast(rates: Sequence[float]) -> float:
+    """The fast percentile of one process's rates, the ninetieth."""
+    return quantiles(rates, n=10, method="inclusive")[-1]
+
+
+def _keep(key: str, contributions: Sequence[float]) -> None:
     def change(data: dict[str, Any]) -> None:
-        data[key] = sorted([*data.get(key, []), *fast], reverse=True)[:_FASTEST_KEPT]
+        data[key] = sorted([*data.get(key, []), *contributions], reverse=True)[:_FASTEST_KEPT]
 
     store.update(_STORE, change)
-    return known(key) or _reference(fast) or max(fast)

@@ -6,7 +6,7 @@ error of the result, the work, the peaks and, where a case failed, why.
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -146,7 +146,16 @@ class Record:
 
 def append(path: Path, record: Record) -> None:
     """Add a record to a file, in one write, so that processes which share the file do not tear each other's lines."""
-    line = json.dumps(record.to_json(), separators=(",", ":")) + "\n"
+    append_line(path, record.to_json())
+
+
+def append_line(path: Path, data: Mapping[str, Any], default: Callable[[Any], Any] | None = None) -> None:
+    """Add a line of JSON to a file in one write; one that was cut short before it does not take it along.
+
+    Args:
+        default: what becomes of values that JSON does not know; without it they raise TypeError.
+    """
+    line = json.dumps(data, separators=(",", ":"), default=default) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
     try:
