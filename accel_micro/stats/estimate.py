@@ -76,7 +76,7 @@ def estimate(processes: Sequence[Sequence[float]], confidence: float = 0.95) -> 
     medians = [statistics.median(process) for process in processes]
     seconds = _geometric_mean(medians)
     if len(processes) >= FEWEST_PROCESSES:
-        spread = statistics.stdev(_logs(medians))
+        spread = math.sqrt(_variance(_logs(medians)))
         half = student_quantile(len(medians) - 1, confidence) * spread / math.sqrt(len(medians))
         return Estimate(
             seconds=seconds,
@@ -153,6 +153,13 @@ def _logs(values: Sequence[float]) -> list[float]:
     return [math.log(value) - first for value in values]
 
 
+def _variance(values: Sequence[float]) -> float:
+    # Of the sample. `statistics.variance` reckons in fractions and takes a hundred times as long: a page of
+    # the history of 500 cases on 365 builds asks for it 182,500 times.
+    mean = math.fsum(values) / len(values)
+    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+
+
 def _geometric_mean(values: Sequence[float]) -> float:
     return values[0] * math.exp(statistics.fmean(_logs(values)))
 
@@ -164,5 +171,5 @@ def _order_interval(process: Sequence[float], confidence: float) -> tuple[float,
 
 
 def _within_spread(processes: Sequence[Sequence[float]]) -> float:
-    variances = [statistics.variance(_logs(process)) for process in processes if len(process) > 1]
+    variances = [_variance(_logs(process)) for process in processes if len(process) > 1]
     return math.sqrt(statistics.fmean(variances)) if variances else 0.0

@@ -1,0 +1,374 @@
+"""Two sides in, a verdict out: whether the contender is slower, faster or the same, or whether that is open.
+
+Samples of one process are not independent, and processes differ by more than their samples do: tests on
+pooled samples call noise a regression in 9 to 66 of 100 comparisons. So the unit is the process, by the log of
+its median. What is needed for a verdict:
+
+- `regression`, `improvement`: a difference that is significant (Welch's t, Satterthwaite's degrees of freedom)
+  **and** an estimate beyond the tolerance;
+- `invariant`: the 90 % interval lies within the tolerance (two one-sided tests, Schuirmann 1987);
+- else `inconclusive`.
+
+Where processes ran in several speed modes (see `modes`), they are compared within modes, and the p-value is
+twice the smaller of that one and of Fisher's exact test of whether one side was in other modes more often.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+from accel_micro.stats.modes import Modes, find_modes
+from accel_micro.stats.verdict import Verdict
+
+FEWEST: Final = 3
+"""Processes a side below which there is no verdict: two say too little of how processes differ."""
+
+CONFIDENCE: Final = 0.95
+"""Of the interval of the ratio."""
+
+_POWER: Final = 0.8416
+"""Normal quantile of 0.8: the power with which `processes_needed` shall decide."""
+
+_FEWEST_IN_MODE: Final = 3
+_MOST_PROCESSES: Final = 400
+_UNEVEN: Final = 0.05
+"""Below this p-value of Fisher's test nothing is called invariant: the sides were not in the same modes."""
+
+Side = Sequence[Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The difference of two sides on the log scale.
+
+    Attributes:
+        difference: mean log median of the contender less that of the baseline.
+        error: its standard error. degrees: of freedom of that.
+        variances: of the log medians of baseline and contender, within modes.
+        set_aside: processes of each side that do not enter.
+    """
+
+    difference: float
+    error: float
+    degrees: float
+    variances: tuple[float, float]
+    set_aside: tuple[int, int] = (0, 0)
+
+    @property
+    def p_value(self) -> float:
+        """Of no difference, two-sided."""
+        if self.error == 0:
+            return 1.0 if self.difference == 0 else 0.0
+        return float(2 * _stdtr()(self.degrees, -abs(self.difference) / self.error))
+
+    def half_width(self, confidence: float) -> float:
+        """Of the interval of the difference."""
+        return _quantile(round(self.degrees, 3), (1 + confidence) / 2) * self.error
+
+
+def judge(
+    baseline: Side,
+    contender: Side,
+    *,
+    alpha: float = 0.01,
+    tolerance: float = 0.02,
+    equivalence_alpha: float = 0.05,
+) -> Verdict:
+    """Compare two sides that were measured interleaved, or at least under the same conditions.
+
+    Args:
+        baseline, contender: for each process its samples, seconds per call. Neither the order of processes nor
+            that of samples matters.
+        alpha: how often sides that do not differ may be called different, both ways together.
+        tolerance: relative difference that does not matter, 0.02 for 2 %. It holds for the ratio and its inverse.
+        equivalence_alpha: how often a difference as large as the tolerance may be called `invariant`.
+
+    Raises:
+        ValueError: a sample is not a positive finite number of seconds, a process has no sample, `alpha` or
+            `equivalence_alpha` is not in (0, 0.5], or `tolerance` is not positive.
+
+    >>> base = [[1.00e-3], [1.01e-3], [0.99e-3], [1.00e-3]]
+    >>> slow = [[1.10e-3], [1.11e-3], [1.09e-3], [1.10e-3]]
+    >>> judge(base, slow).kind
+    'regression'
+    >>> judge(base[:1], slow[:1]).kind
+    'inconclusive'
+    """
+    _check(alpha, tolerance, equivalence_alpha)
+    verdict, contrast, uneven = _compare(baseline, contender)
+    return _decide(verdict, contrast, uneven, verdict.p_value, alpha, tolerance, equivalence_alpha)
+
+
+def judge_family(
+    pairs: Sequence[tuple[Side, Side]],
+    *,
+    alpha: float = 0.01,
+    tolerance: float | Sequence[float] = 0.02,
+    equivalence_alpha: float = 0.05,
+) -> list[Verdict]:
+    """Compare many pairs, such that of all that are called different at most the share `alpha` is not.
+
+    Args:
+        pairs: (baseline, contender), each as in `judge`.
+        tolerance: one for all, or one for each pair.
+
+    Returns:
+        A verdict for each pair, in order, with `q_value`. What has fewer than three processes a side is not
+        counted into the family: it cannot be called different.
+
+    Raises:
+        ValueError: as `judge`, or there are not as many tolerances as pairs.
+    """
+    tolerances = [tolerance] * len(pairs) if isinstance(tolerance, (int, float)) else list(tolerance)
+    if len(tolerances) != len(pairs):
+        raise ValueError(f"{len(tolerances)} tolerances for {len(pairs)} pairs")
+    for each in set(tolerances) or {0.02}:
+        _check(alpha, each, equivalence_alpha)
+    compared = [_compare(*pair) for pair in pairs]
+    tested = [i for i, (_, contrast, _) in enumerate(compared) if contrast is not None]
+    adjusted = dict(zip(tested, q_values([compared[i][0].p_value for i in tested]), strict=True))
+    return [
+        replace(
+            _decide(verdict, contrast, uneven, adjusted.get(i, 1.0), alpha, tolerances[i], equivalence_alpha),
+            q_value=adjusted.get(i, 1.0),
+        )
+        for i, (verdict, contrast, uneven) in enumerate(compared)
+    ]
+
+
+def q_values(p_values: Sequence[float]) -> list[float]:
+    """P-values adjusted for their number, after Benjamini and Hochberg (1995): calling all with q ≤ a different
+    keeps the expected share of false ones among them at or below a.
+
+    >>> q_values([0.01, 0.04, 0.03])
+    [0.03, 0.04, 0.04]
+    """
+    order = sorted(range(len(p_values)), key=p_values.__getitem__, reverse=True)
+    adjusted = [1.0] * len(p_values)
+    least = 1.0
+    for position, i in enumerate(order):
+        least = min(least, p_values[i] * len(p_values) / (len(p_values) - position))
+        adjusted[i] = least
+    return adjusted
+
+
+def _check(alpha: float, tolerance: float, equivalence_alpha: float) -> None:
+    for name, value in (("alpha", alpha), ("equivalence_alpha", equivalence_alpha)):
+        if not 0 < value <= 0.5:
+            raise ValueError(f"{name} must lie between 0 and 0.5, not {value!r}")
+    if not (math.isfinite(tolerance) and tolerance > 0):
+        raise ValueError(f"tolerance must be positive, not {tolerance!r}")
+
+
+def _compare(baseline: Side, contender: Side) -> tuple[Verdict, Contrast | None, bool]:
+    """What does not depend on thresholds; `kind` is yet open. And whether the sides lay in other modes."""
+    medians = [_medians(baseline), _medians(contender)]
+    (base, base_noise), (cont, cont_noise) = medians
+    verdict = Verdict(
+        kind="inconclusive",
+        ratio=math.exp(_mean(cont) - _mean(base)) if base and cont else math.nan,
+        ratio_low=0.0,
+        ratio_high=math.inf,
+        p_value=1.0,
+        processes_needed=max(FEWEST - min(len(base), len(cont)), 0),
+        baseline_processes=len(base),
+        contender_processes=len(cont),
+        baseline_spread=_spread(base),
+        contender_spread=_spread(cont),
+    )
+    if min(len(base), len(cont)) < FEWEST:
+        return verdict, None, False
+    modes = find_modes(base, cont)
+    noise = base_noise, cont_noise
+    contrast = _contrast(base, cont, modes, noise)
+    p_value, uneven = contrast.p_value, False
+    if modes.count > 1:
+        uneven_p = _fisher(modes)
+        uneven = uneven_p < _UNEVEN
+        everything = _contrast(base, cont, Modes((0,) * len(base), (0,) * len(cont), 1), noise)
+        other = max(uneven_p, everything.p_value)
+        if other < p_value:
+            contrast, p_value = everything, other
+        p_value = min(1.0, 2 * p_value)
+    half = contrast.half_width(CONFIDENCE)
+    found = replace(
+        verdict,
+        ratio=math.exp(contrast.difference),
+        ratio_low=math.exp(contrast.difference - half),
+        ratio_high=math.exp(contrast.difference + half),
+        p_value=p_value,
+        baseline_spread=math.sqrt(contrast.variances[0]),
+        contender_spread=math.sqrt(contrast.variances[1]),
+        set_aside=contrast.set_aside,
+    )
+    return found, contrast, uneven
+
+
+def _decide(
+    verdict: Verdict,
+    contrast: Contrast | None,
+    uneven: bool,
+    level: float,
+    alpha: float,
+    tolerance: float,
+    equivalence_alpha: float,
+) -> Verdict:
+    if contrast is None:
+        fewest = min(verdict.baseline_processes, verdict.contender_processes)
+        have = "no process" if fewest == 0 else "one process" if fewest == 1 else f"{fewest} processes"
+        return replace(
+            verdict, reason=f"{have} on one side does not show how processes differ; {FEWEST} are needed"
+        )
+    limit, size = math.log1p(tolerance), abs(contrast.difference)
+    if level <= alpha and size > limit:
+        kind = "regression" if contrast.difference > 0 else "improvement"
+        return replace(verdict, kind=kind, processes_needed=0, reason="significant and beyond the tolerance")
+    if size + contrast.half_width(1 - 2 * equivalence_alpha) < limit and not uneven:
+        return replace(verdict, kind="invariant", processes_needed=0, reason="equal within the tolerance")
+    needed = _more(verdict, contrast, limit, alpha, equivalence_alpha)
+    return replace(verdict, processes_needed=needed, reason=_open(level, alpha, size, limit, uneven))
+
+
+def _open(level: float, alpha: float, size: float, limit: float, uneven: bool) -> str:
+    if uneven:
+        return "one side ran in another speed mode more often than the other"
+    if size > limit:
+        return "beyond the tolerance, but not significantly different"
+    if level <= alpha:
+        return "different, but whether by more than the tolerance is open"
+    return "too noisy to call it different or the same"
+
+
+def _medians(side: Side) -> tuple[list[float], float]:
+    """Logs of the process medians, and the mean variance that they have from the scatter of samples alone."""
+    logs: list[float] = []
+    variances: list[float] = []
+    for process in side:
+        ordered = sorted(process)
+        count = len(ordered)
+        if not count:
+            raise ValueError("a process without samples")
+        # NaN compares false with everything, wherever sorting left it.
+        if not (ordered[0] > 0 and ordered[-1] < math.inf and all(x == x for x in ordered)):
+            raise ValueError("a sample is not a positive number of seconds")
+        middle = count // 2
+        median = ordered[middle] if count % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+        logs.append(math.log(median))
+        # Normal theory: a median's standard error is 1.253 sigma / sqrt(n), and sigma is the quartiles' distance / 1.349.
+        quartiles = ordered[(3 * count) // 4] - ordered[count // 4] if count > 3 else 0.0
+        variances.append((0.929 * quartiles / median) ** 2 / count)
+    return logs, math.fsum(variances) / len(variances) if variances else 0.0
+
+
+def _mean(values: Sequence[float]) -> float:
+    # About the first value, so that equal values have exactly that mean, and differences of sides are exact.
+    first = values[0]
+    return first + math.fsum(value - first for value in values) / len(values)
+
+
+def _spread(values: Sequence[float]) -> float:
+    if len(values) < 2:
+        return math.nan
+    mean = _mean(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def _contrast(
+    baseline: Sequence[float], contender: Sequence[float], modes: Modes, noise: tuple[float, float]
+) -> Contrast:
+    """The difference within modes, weighted as their processes allow; with a single mode it is Welch's.
+
+    A mode counts when it holds three processes of each side; when none does, the one that tells most.
+    """
+    cells = [
+        (
+            [y for y, mode in zip(baseline, modes.baseline, strict=True) if mode == m],
+            [y for y, mode in zip(contender, modes.contender, strict=True) if mode == m],
+        )
+        for m in range(modes.count)
+    ]
+    shared = [cell for cell in cells if cell[0] and cell[1]]
+    if not shared:
+        return _contrast(baseline, contender, Modes((0,) * len(baseline), (0,) * len(contender), 1), noise)
+    used = [cell for cell in shared if min(map(len, cell)) >= _FEWEST_IN_MODE] or [max(shared, key=_weight)]
+    total = math.fsum(map(_weight, used))
+    difference = math.fsum(_weight(cell) * (_mean(cell[1]) - _mean(cell[0])) for cell in used) / total
+    variances: list[float] = []
+    parts: list[float] = []
+    degrees: list[int] = []
+    for side in (0, 1):
+        free = sum(len(cell[side]) - 1 for cell in used)
+        squares = math.fsum((y - _mean(cell[side])) ** 2 for cell in used for y in cell[side])
+        # A few processes can agree by luck; they cannot agree better than their own samples' scatter lets them.
+        variances.append(max(squares / free if free else 0.0, noise[side]))
+        parts.append(
+            variances[side] * math.fsum((_weight(cell) / total) ** 2 / len(cell[side]) for cell in used)
+        )
+        degrees.append(free)
+    error = math.sqrt(sum(parts))
+    below = math.fsum(part**2 / free for part, free in zip(parts, degrees, strict=True) if free)
+    return Contrast(
+        difference=difference,
+        error=error,
+        degrees=sum(parts) ** 2 / below if below > 0 else float(max(sum(degrees), 1)),
+        variances=(variances[0], variances[1]),
+        set_aside=(
+            len(baseline) - sum(len(cell[0]) for cell in used),
+            len(contender) - sum(len(cell[1]) for cell in used),
+        ),
+    )
+
+
+def _weight(cell: tuple[Sequence[float], Sequence[float]]) -> float:
+    return len(cell[0]) * len(cell[1]) / (len(cell[0]) + len(cell[1]))
+
+
+def _fisher(modes: Modes) -> float:
+    """Fisher's exact test, two-sided: did one side run outside the main mode more often than the other?"""
+    main = modes.main
+    a, b = (sum(mode != main for mode in side) for side in (modes.baseline, modes.contender))
+    n, m = len(modes.baseline), len(modes.contender)
+    ways = [math.comb(n, k) * math.comb(m, a + b - k) for k in range(max(0, a + b - m), min(n, a + b) + 1)]
+    seen = math.comb(n, a) * math.comb(m, b)
+    return sum(way for way in ways if way <= seen) / sum(ways)
+
+
+def _more(
+    verdict: Verdict, contrast: Contrast, limit: float, alpha: float, equivalence_alpha: float
+) -> int | None:
+    """How many more processes a side decide it with a power of 0.8, if the difference is as it looks."""
+    size, variance = abs(contrast.difference), sum(contrast.variances)
+    have = min(verdict.baseline_processes, verdict.contender_processes)
+    kept = 1 - sum(contrast.set_aside) / (verdict.baseline_processes + verdict.contender_processes)
+
+    def enough(processes: int) -> bool:
+        used = max(processes * kept, 2.0)
+        error, degrees = math.sqrt(variance / used), round(2 * used - 2)
+        if size > limit:
+            significant = size >= (_quantile(degrees, 1 - alpha / 2) + _POWER) * error
+            return significant and size - limit >= _POWER * error
+        return limit - size >= (_quantile(degrees, 1 - equivalence_alpha) + _POWER) * error
+
+    if not enough(_MOST_PROCESSES):
+        return None
+    low, high = have, _MOST_PROCESSES  # not enough, enough
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return max(high - have, 1)
+
+
+@lru_cache(maxsize=4096)
+def _quantile(degrees: float, probability: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, probability))
+
+
+@lru_cache
+def _stdtr():  # type: ignore[no-untyped-def]
+    from scipy.special import stdtr  # half the import time of scipy.stats
+
+    return stdtr
