@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from accel_micro.asv_plugin import installs
 from accel_micro.builds import Build, Ledger, Wheel
 from accel_micro.builds.commits import commit_url, compare_url, same_commit
 from accel_micro.builds.disk import human_bytes
 from accel_micro.measure.records import SUFFIX, Case
+from accel_micro.results import installs
 
 FILE_NAME: Final = "builds.html"
 _MOST_FAILURES: Final = 50

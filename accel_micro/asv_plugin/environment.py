@@ -24,7 +24,6 @@ from asv.environment import EnvironmentUnavailable
 import accel_micro
 from accel_micro.asv_plugin import state
 from accel_micro.asv_plugin.errors import NoEnvironment, WrongUse
-from accel_micro.asv_plugin.installs import install_line
 from accel_micro.asv_plugin.sources import find_sources
 from accel_micro.builds import Build, Ledger, Target, Wheel, choose_wheel, installed_torch
 from accel_micro.builds.disk import human_bytes
@@ -36,6 +35,7 @@ from accel_micro.builds.interpreters import NoInterpreter, find_interpreter
 from accel_micro.builds.pruning import limit_bytes, prune
 from accel_micro.builds.uv import UvError
 from accel_micro.builds.wheels import PROJECT, ChangedFile
+from accel_micro.results.installs import install_line
 
 TOOL: Final = "torch"
 """The value of asv's `environment_type` and of `-E`."""

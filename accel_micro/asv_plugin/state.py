@@ -65,7 +65,7 @@ class Run:
         embedded: begun from Python, where errors are raised rather than printed.
         interleaved: rounds go over all builds in turn, so their environments are used to the end.
         unmeasured: id of a build that could not be measured → why.
-        installs: lines about installations that are not written yet, see `installs`.
+        installs: lines about installations that are not written yet, see `results.installs`.
         at_end: what is called when the session ends.
     """
 

@@ -10,9 +10,10 @@ from typing import Any
 import asv.runner
 from asv.console import log
 
-from accel_micro.asv_plugin import installs, patching, saving, selection, state
+from accel_micro.asv_plugin import patching, saving, selection, state
 from accel_micro.asv_plugin.environment import TorchEnvironment
 from accel_micro.asv_plugin.errors import DeviceBusy, EnvironmentLacks, NoEnvironment
+from accel_micro.results import installs
 
 
 def install() -> None:

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from accel_micro.asv_plugin import builds_page, installs
+from accel_micro.asv_plugin import builds_page
 from accel_micro.builds import Ledger, Place, Wheel, identify
 from accel_micro.measure import Process
 from accel_micro.measure.records import SUFFIX, Case, Failure, Record, append
+from accel_micro.results import installs
 
 ONE, OTHER = "a" * 40, "b" * 40
 DAYS = ["2.15.0.dev20261105", "2.15.0.dev20261106", "2.15.0.dev20261107"]
