@@ -7,9 +7,7 @@ from accel_micro import host
 from accel_micro.asv_plugin import saving
 from accel_micro.asv_plugin.state import Batch, Run
 from accel_micro.measure.records import append_line
-
-FILE_NAME: Final = "sessions.jsonl"
-"""One file a machine, beside its results; one line a session, build and environment."""
+from accel_micro.results.sessions import FILE_NAME
 
 SCHEMA: Final = 1
 

@@ -6,7 +6,7 @@ those fields are decoded, in place of whole records: a tenth of the time.
 
 import re
 import statistics
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -101,15 +101,38 @@ def read_results(
     Args:
         machines, builds, clocks: only these; builds by id, and only their files are opened.
     """
+    prefixes = None if builds is None else {build[:8] for build in builds}
+    paths = [
+        path
+        for prefix, of_build in _files(results, machines)
+        if prefixes is None or prefix is None or prefix in prefixes
+        for path in of_build
+    ]
+    return _read(paths, builds, clocks)
+
+
+def read_each(
+    results: Path, *, machines: Collection[str] | None = None, clocks: Collection[str] | None = None
+) -> Iterator[Stored]:
+    """The same, a few builds at a time (those whose ids start alike), so that years of them need no memory."""
+    for _, paths in _files(results, machines):
+        yield _read(paths, None, clocks)
+
+
+def _files(results: Path, machines: Collection[str] | None) -> list[tuple[str | None, list[Path]]]:
+    """Files of records by the start of the build's id that their name gives, None where it gives none."""
+    found: dict[str | None, list[Path]] = {}
+    for path in sorted(results.glob(f"*/*{SUFFIX}")):
+        if machines is None or path.parent.name in machines:
+            start = _FILE.match(path.name)
+            found.setdefault(start[1] if start else None, []).append(path)
+    return list(found.items())
+
+
+def _read(paths: Iterable[Path], builds: Collection[str] | None, clocks: Collection[str] | None) -> Stored:
     stored = Stored()
     found: dict[Key, list[Measured]] = {}
-    prefixes = None if builds is None else {build[:8] for build in builds}
-    for path in sorted(results.glob(f"*/*{SUFFIX}")):
-        start = _FILE.match(path.name)
-        if prefixes is not None and start is not None and start[1] not in prefixes:
-            continue
-        if machines is not None and path.parent.name not in machines:
-            continue
+    for path in paths:
         for line in _lines(path, stored.problems):
             if builds is not None and line.build not in builds:
                 continue
