@@ -15,6 +15,9 @@ import msgspec
 
 from accel_micro.measure.records import SCHEMA, SUFFIX, Case, Failure
 
+WITHHELD: Final = ("wrong result", "implausible")
+"""Kinds of failure after which no time of the case counts, even if other processes of it gave one."""
+
 _FILE: Final = re.compile(r"([0-9a-f]{8})-.+")
 
 
@@ -75,7 +78,8 @@ class Stored:
 
     Attributes:
         trials: with at least one time.
-        failures: (machine, build, environment, case) → why its last process left no time.
+        failures: (machine, build, environment, case) → why its last process left no time; one of `WITHHELD`
+            stays, whatever came after it.
         skipped: the same → why the case does not exist there.
         problems: lines that were not records, named; they are left out.
     """
@@ -96,7 +100,7 @@ def read_results(
     """The trials below a folder of results.
 
     A case that was ever found wrong or implausible on a build keeps its `failure`; whoever shows its times
-    decides what that means (see `report.rows.WITHHELD`).
+    decides what that means (see `WITHHELD`).
 
     Args:
         machines, builds, clocks: only these; builds by id, and only their files are opened.
@@ -137,7 +141,10 @@ def _read(paths: Iterable[Path], builds: Collection[str] | None, clocks: Collect
             if builds is not None and line.build not in builds:
                 continue
             where = (line.machine, line.build, line.environment, line.case)
-            if line.failure is not None:
+            before = stored.failures.get(where)
+            if before is not None and before.kind in WITHHELD:
+                pass
+            elif line.failure is not None:
                 stored.failures[where] = line.failure
             elif line.skipped is not None:
                 stored.skipped[where] = line.skipped
