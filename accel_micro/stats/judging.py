@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import Final
 
 from accel_micro.stats.modes import Modes, find_modes
-from accel_micro.stats.verdict import Verdict
+from accel_micro.stats.verdict import Kind, Verdict
 
 FEWEST: Final = 3
 """Processes a side below which there is no verdict: two say too little of how processes differ."""
@@ -35,6 +35,9 @@ _FEWEST_IN_MODE: Final = 3
 _MOST_PROCESSES: Final = 400
 _UNEVEN: Final = 0.05
 """Below this p-value of Fisher's test nothing is called invariant: the sides were not in the same modes."""
+
+_SURELY_UNEVEN: Final = 0.01
+"""Below this one the ratio is that of all processes, whatever their modes: those belong to the sides."""
 
 Side = Sequence[Sequence[float]]
 
@@ -189,9 +192,9 @@ def _compare(baseline: Side, contender: Side) -> tuple[Verdict, Contrast | None,
         uneven = uneven_p < _UNEVEN
         everything = _contrast(base, cont, Modes((0,) * len(base), (0,) * len(cont), 1), noise)
         other = max(uneven_p, everything.p_value)
-        if other < p_value:
-            contrast, p_value = everything, other
-        p_value = min(1.0, 2 * p_value)
+        if other < min(p_value, _SURELY_UNEVEN):
+            contrast = everything
+        p_value = min(1.0, 2 * min(p_value, other))
     half = contrast.half_width(CONFIDENCE)
     found = replace(
         verdict,
@@ -223,7 +226,7 @@ def _decide(
         )
     limit, size = math.log1p(tolerance), abs(contrast.difference)
     if level <= alpha and size > limit:
-        kind = "regression" if contrast.difference > 0 else "improvement"
+        kind: Kind = "regression" if contrast.difference > 0 else "improvement"
         return replace(verdict, kind=kind, processes_needed=0, reason="significant and beyond the tolerance")
     if size + contrast.half_width(1 - 2 * equivalence_alpha) < limit and not uneven:
         return replace(verdict, kind="invariant", processes_needed=0, reason="equal within the tolerance")
@@ -256,7 +259,7 @@ def _medians(side: Side) -> tuple[list[float], float]:
         middle = count // 2
         median = ordered[middle] if count % 2 else (ordered[middle - 1] + ordered[middle]) / 2
         logs.append(math.log(median))
-        # Normal theory: a median's standard error is 1.253 sigma / sqrt(n), and sigma is the quartiles' distance / 1.349.
+        # Normal theory: a median's standard error is 1.253 sigma / sqrt(n), sigma the quartiles' distance / 1.349.
         quartiles = ordered[(3 * count) // 4] - ordered[count // 4] if count > 3 else 0.0
         variances.append((0.929 * quartiles / median) ** 2 / count)
     return logs, math.fsum(variances) / len(variances) if variances else 0.0

@@ -15,6 +15,7 @@ not depend on which process belongs to which side, whatever share of them is slo
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 FEWEST: Final = 5
@@ -68,7 +69,7 @@ def find_modes(baseline: Sequence[float], contender: Sequence[float]) -> Modes:
     )
     labels = [0] * sizes[0], [0] * sizes[1]
     mode = 0
-    for (before, _, _), (value, side, i) in zip([pooled[0], *pooled], pooled, strict=False):
+    for (before, _, _), (value, side, i) in pairwise([pooled[0], *pooled]):
         mode += value - before > gap
         labels[side][i] = mode
     return Modes(tuple(labels[0]), tuple(labels[1]), mode + 1)
@@ -101,7 +102,7 @@ def _groups(values: Sequence[float], gap: float) -> list[float]:
     """Means of the modes of one side, ascending."""
     ordered = sorted(values)
     groups = [[ordered[0]]]
-    for before, value in zip(ordered, ordered[1:], strict=False):
+    for before, value in pairwise(ordered):
         if value - before > gap:
             groups.append([])
         groups[-1].append(value)
@@ -110,4 +111,4 @@ def _groups(values: Sequence[float], gap: float) -> list[float]:
 
 def _count(baseline: Sequence[float], contender: Sequence[float], shift: float, gap: float) -> int:
     pooled = sorted([*baseline, *(value - shift for value in contender)])
-    return 1 + sum(b - a > gap for a, b in zip(pooled, pooled[1:], strict=False))
+    return 1 + sum(b - a > gap for a, b in pairwise(pooled))
