@@ -58,7 +58,11 @@ class Queue(Protocol):
         ...
 
     def device(self, calls: int) -> float:
-        """Device-busy seconds per call, over `calls` calls."""
+        """Seconds per call from the device's first work to its last, over `calls` calls."""
+        ...
+
+    def busy_share(self) -> float | None:
+        """Share of that time in which the device was busy; the rest it needs from kernel to kernel. None: unknown."""
         ...
 
 

@@ -11,6 +11,7 @@ REMEDIES: Final[dict[str, str]] = {
     "short block": "a block is too short for this timer; the call may be cached or empty",
     "clocks disagree": "throughput is not the larger of dispatch and device; work runs on another stream or syncs",
     "by profiler": "the call cannot be captured in a graph; device time is the profiler's sum of its kernels",
+    "gaps counted": "the profiler cannot be used here, so device time counts the gaps between kernels too",
     "low clock": "the device ran below its usual clock; check power limit and temperature",
     "reference on device": "the float64 reference was computed on the device itself; it is too large for the CPU",
     "of another version": "another version of accel_micro raised it; its documentation has the remedy",

@@ -21,7 +21,8 @@ class Process:
     Attributes:
         device: name of the device, `"cpu"` or `"cuda:1"`.
         clock: one of `CLOCKS`.
-        samples: seconds per call, one a block; corrected to full speed where `speeds` is below it.
+        samples: seconds per call, one a block; corrected to full speed where `speeds` is below it, and by the
+            device clock without the gaps between kernels.
         raw_samples: the same blocks uncorrected, in the same order.
         speeds: speed of the machine during each block relative to its full speed, less what threads waited for a
             core; 1.0 is full speed.
