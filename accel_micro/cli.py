@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from accel_micro.builds_cli import app as builds_app
+from accel_micro.compare_cli import compare
 
 app = typer.Typer(
     name="accel-micro",
@@ -16,6 +17,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(builds_app)
+app.command()(compare)
 
 
 class Format(str, Enum):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from accel_micro.builds import Build, Ledger
@@ -19,7 +19,6 @@ DEFAULT_TOLERANCE: Final = 0.02
 
 ALL_CLOCKS: Final = "all"
 
-Format = Literal["table", "json", "markdown", "csv"]
 Measure = Callable[["Comparison", "Sequence[Compared]"], "Sequence[Compared]"]
 """Takes the comparison and its undecided rows; gives these rows with more processes and new verdicts."""
 
@@ -34,8 +33,7 @@ class Request:
             clocks: none stands for `pairing.DEFAULT_CLOCKS`, `all` for all.
         alpha: share of false ones among what is called different.
         tolerance: relative difference that does not matter, else the machine's own.
-        format: of the report on standard output. all: list invariant rows too.
-        fail_on_regression: see `exit_code`.
+        config, out: where the results are, for `next_command`.
     """
 
     baseline: str
@@ -47,9 +45,8 @@ class Request:
     clocks: tuple[str, ...] = ()
     alpha: float = 0.01
     tolerance: float | None = None
-    format: Format = "table"
-    all: bool = False
-    fail_on_regression: bool = False
+    config: Path | None = None
+    out: Path | None = None
 
 
 def compare(
@@ -143,6 +140,9 @@ def next_command(request: Request, comparison: "Comparison") -> str:
         words += ["--tolerance", f"{request.tolerance:g}"]
     if request.alpha != Request.alpha:
         words += ["--alpha", f"{request.alpha:g}"]
+    for option in ("config", "out"):
+        if value := getattr(request, option):
+            words += [f"--{option}", str(value)]
     return shlex.join([*words, "--measure"])
 
 
@@ -190,11 +190,9 @@ def _calibrated(results: Path, machine: str, device: str) -> "Tolerance":
     calibration = latest(results, machine, device)
     if calibration is None:
         note = "not calibrated: `accel-micro calibrate` finds out what this machine can tell apart"
-        return Tolerance(DEFAULT_TOLERANCE, device, f"{machine}, {device}: {note}")
+        return Tolerance(DEFAULT_TOLERANCE, device, note, machine)
     value = max(DEFAULT_TOLERANCE, calibration.tolerance)
-    note = (
-        ""
-        if calibration.blessed
-        else f"its calibration does not vouch for this machine: {calibration.why_not}"
-    )
-    return Tolerance(value, device, note and f"{machine}, {device}: {note}")
+    if calibration.blessed:
+        return Tolerance(value, device, "", machine)
+    note = f"its calibration does not vouch for this machine: {calibration.why_not}"
+    return Tolerance(value, device, note, machine)

@@ -24,13 +24,14 @@ class Tolerance:
 
     Attributes:
         value: 0.02 for 2 %.
-        device: whose it is; empty for all.
+        device, machine: whose it is; empty for all.
         note: a sentence about a tolerance that is not a calibrated machine's own; else empty.
     """
 
     value: float
     device: str = ""
     note: str = ""
+    machine: str = ""
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def typical_seconds(trial: Trial, set_aside: int = 0) -> float:
 def cautions(kind: Kind, paired: Paired, sides: tuple[Side, Side]) -> tuple[str, ...]:
     """What a reader must know of how the sides were measured, a sentence each."""
     total = len(paired.pairs)
-    found = Counter(pair.conditions for pair in paired.pairs)
+    found = Counter(pair.conditions for pair in paired.pairs if pair.can_tell or pair.conditions == "apart")
     said: list[str] = []
     if kind != "machine" and found["apart"]:
         said.append(

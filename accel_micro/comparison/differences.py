@@ -69,7 +69,7 @@ def find_differences(
         environments: names, baseline first.
     """
     found: list[Difference] = []
-    if environments[0] != environments[1]:
+    if pairs and environments[0] != environments[1]:
         found.append(Difference("environment", "name", environments[:1], environments[1:]))
     wanted = [_runs(pair.baseline for pair in pairs), _runs(pair.contender for pair in pairs)]
     facts, unknown = _facts(wanted, results)

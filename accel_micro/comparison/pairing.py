@@ -49,6 +49,11 @@ class Pair:
         """The same on both sides."""
         return self.contender.key.clock
 
+    @property
+    def can_tell(self) -> bool:
+        """Whether both sides have the processes that a verdict needs."""
+        return min(len(self.baseline.processes), len(self.contender.processes)) >= FEWEST_SHARED
+
 
 @dataclass(frozen=True)
 class Uncompared:

@@ -57,8 +57,8 @@ def to_json(
         ],
     }
     # A record a line, as in the files they come from: twenty samples on twenty lines help nobody.
-    text = json.dumps(_finite(data), indent=1, ensure_ascii=False, default=str).removesuffix("\n}")
-    lines = (json.dumps(_finite(record.to_json()), ensure_ascii=False) for record in records)
+    text = json.dumps(finite(data), indent=1, ensure_ascii=False, default=str).removesuffix("\n}")
+    lines = (json.dumps(finite(record.to_json()), ensure_ascii=False) for record in records)
     return f'{text},\n "records": [\n' + ",\n".join(lines) + "\n ]\n}\n"
 
 
@@ -102,19 +102,19 @@ def row_to_json(row: Row) -> dict[str, Any]:
     }
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """JSON has neither infinity nor NaN, and most readers refuse Python's spelling of them."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
+        return {str(key): finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     return value
 
 
 def _unfinite(record: dict[str, Any]) -> dict[str, Any]:
-    """Undo `_finite` where a record must hold a number: the error of a result that was NaN."""
+    """Undo `finite` where a record must hold a number: the error of a result that was NaN."""
     if isinstance(record.get("check"), dict):
         check = {key: math.nan if value is None else value for key, value in record["check"].items()}
         return {**record, "check": check}

@@ -13,11 +13,11 @@ def to_markdown(report: Report) -> str:
     """A table a family; below them what flags and intervals mean, the failures and the skips."""
     timed = [row for family in report.families for row in family.rows]
     name = table.title(report.rows)
-    lines = [f"**{_escape(name.strip())}** {words.headline(report)}" if name else words.headline(report)]
+    lines = [f"**{escape(name.strip())}** {words.headline(report)}" if name else words.headline(report)]
     plan = layout.layout(timed, _UNLIMITED)
     start = 0
     for family in report.families:
-        lines += ["", f"### {_escape(table.family_title(family, report))}", ""]
+        lines += ["", f"### {escape(table.family_title(family, report))}", ""]
         lines += _table(plan, start, start + len(family.rows))
         start += len(family.rows)
     for part in (_notes(timed), _failures(report.failed), _skips(report)):
@@ -29,7 +29,7 @@ def _table(plan: layout.Layout, start: int, end: int) -> Iterator[str]:
     yield _line(column.title for column in plan.columns)
     yield _line("--:" if column.justify == "right" else "---" for column in plan.columns)
     for index in range(start, end):
-        yield _line(_escape(plan.cells[column.key][index]).strip() for column in plan.columns)
+        yield _line(escape(plan.cells[column.key][index]).strip() for column in plan.columns)
 
 
 def _line(cells: Iterator[str]) -> str:
@@ -49,9 +49,9 @@ def _failures(rows: tuple[Row, ...]) -> Iterator[str]:
     if rows:
         yield from ("", "### Failed", "")
     for row in rows:
-        yield f"- **{words.failure_title(row)}**: {_escape(str(row.case))}"
+        yield f"- **{words.failure_title(row)}**: {escape(str(row.case))}"
         for failure in row.failures:
-            detail = _escape(words.first_line(failure.detail))
+            detail = escape(words.first_line(failure.detail))
             yield f"  <br>{detail}{' ' if detail else ''}→ {words.failure_remedy(failure.kind)}"
 
 
@@ -59,10 +59,10 @@ def _skips(report: Report) -> Iterator[str]:
     if report.skips:
         yield from ("", "### Skipped", "")
     for skip in report.skips:
-        yield f"- {words.count(len(skip.cases), 'case')}: {_escape(skip.reason)}"
+        yield f"- {words.count(len(skip.cases), 'case')}: {escape(skip.reason)}"
 
 
-def _escape(text: str) -> str:
+def escape(text: str) -> str:
     """Text from a record that must neither end a table's cell nor become markup."""
     text = words.clean(text).replace("&", "&amp;").replace("<", "&lt;")
     return "".join(f"\\{c}" if c in "\\`*_[]|" else c for c in text)

@@ -1,0 +1,126 @@
+"""`accel-micro compare`: its options. Thin; imports happen when the command runs."""
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from accel_micro.commands import WRONG_USE, Room, reported, say_error
+
+
+class Format(str, Enum):
+    """How a comparison is written."""
+
+    table = "table"
+    json = "json"
+    markdown = "markdown"
+    csv = "csv"
+
+
+class Clock(str, Enum):
+    """One of the ways to time a call."""
+
+    throughput = "throughput"
+    latency = "latency"
+    dispatch = "dispatch"
+    device = "device"
+    all = "all"
+
+
+class FailOn(str, Enum):
+    """What shall end with another exit code than 0."""
+
+    regression = "regression"
+
+
+SIDE_HELP = "A build (version, date, HEAD, release, nightly, start of an id), a device, a dtype or a machine."
+
+
+def compare(
+    baseline: Annotated[str, typer.Argument(help=SIDE_HELP, show_default=False)],
+    contender: Annotated[str, typer.Argument(help="The same kind of thing.", show_default=False)],
+    machine: Annotated[str | None, typer.Option(help="Machine whose results are compared.")] = None,
+    device: Annotated[str | None, typer.Option(help="Only cases on this device.")] = None,
+    build: Annotated[
+        str | None,
+        typer.Option(help="Build on which devices, dtypes or machines are compared, else the newest."),
+    ] = None,
+    bench: Annotated[
+        list[str] | None, typer.Option(metavar="REGEX", help="Only cases whose name matches, repeatable.")
+    ] = None,
+    clock: Annotated[
+        list[Clock] | None,
+        typer.Option(help="Clock that is compared, repeatable; else throughput, dispatch and device."),
+    ] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Relative difference that does not matter, else the machine's own.")
+    ] = None,
+    alpha: Annotated[float, typer.Option(help="Share of false ones among what is called different.")] = 0.01,
+    all_rows: Annotated[bool, typer.Option("--all", help="List all rows, invariant ones too.")] = False,
+    fail_on: Annotated[
+        FailOn | None,
+        typer.Option(help="Exit with 1 when there is a regression, with 4 when every row is inconclusive."),
+    ] = None,
+    format: Annotated[Format, typer.Option(help="Form of the report on standard output.")] = Format.table,
+    config: Annotated[
+        Path | None, typer.Option(help="asv's configuration; else the nearest asv.conf.json.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder that holds the results, else that of the configuration.")
+    ] = None,
+) -> None:
+    """Say which cases are slower, faster or the same, from stored results, and which are not decided.
+
+    Exits with 0; with 3 when there is nothing to compare; see --fail-on for 1 and 4.
+    """
+    from accel_micro import compare as comparing
+    from accel_micro.comparison.sides import NotMeasured, WrongSides
+    from accel_micro.report.comparison import render
+
+    _check("--tolerance", tolerance, 1.0)
+    _check("--alpha", alpha, 0.5)
+    _check_patterns(bench or [])
+    request = comparing.Request(
+        baseline=baseline,
+        contender=contender,
+        machine=machine,
+        build=build,
+        device=device,
+        bench=tuple(bench or ()),
+        clocks=tuple(dict.fromkeys(one.value for one in clock or ())),
+        alpha=alpha,
+        tolerance=tolerance,
+        config=config,
+        out=out,
+    )
+    with reported():
+        room = Room.of(config, out)
+        try:
+            comparison = comparing.compare(request, Path(room.conf.results_dir), room.ledger)
+        except WrongSides as error:
+            say_error(str(error))
+            raise typer.Exit(WRONG_USE) from None
+        except NotMeasured as error:
+            say_error(str(error))
+            raise typer.Exit(comparing.NOTHING_COMPARED) from None
+    command = comparing.next_command(request, comparison)
+    render(comparison, format.value, all_rows=all_rows, next_command=command)
+    raise typer.Exit(comparing.exit_code(comparison, fail_on is FailOn.regression))
+
+
+def _check(option: str, value: float | None, most: float) -> None:
+    if value is not None and not 0 < value <= most:
+        say_error(f"{option} must be larger than 0 and at most {most:g}, not {value:g}")
+        raise typer.Exit(WRONG_USE)
+
+
+def _check_patterns(patterns: list[str]) -> None:
+    import re
+
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            say_error(f"--bench {pattern!r} is no regular expression: {error}")
+            raise typer.Exit(WRONG_USE) from None
