@@ -5,6 +5,7 @@ python -m benchmarks.harness gate                   # medians of twenty processe
 python -m benchmarks.harness help                   # how soon `accel-micro --help` answers
 python -m benchmarks.harness launch                 # asv's processes by fork and by spawn, 24 cases
 python -m benchmarks.harness ledger                 # a ledger of three years: sync, list, resolve a range
+python -m benchmarks.harness compare                # ten thousand cases of two builds, from files to the table
 """
 
 import argparse
@@ -96,8 +97,9 @@ def read_clocks(
         device.synchronize()
         queue = device.queue(prepared.call)
         ours, theirs = [], []
+        share = processes["device"].probe.get("busy_share", 1.0) if "device" in processes else 1.0
         for _ in range(7 if "device" in processes else 0):  # in turns, since the clock of a hot GPU drifts
-            ours.append(queue.device(queue.device_calls(10e-3)))
+            ours.append(share * queue.device(queue.device_calls(10e-3)))
             theirs.append(kernel_seconds(prepared.call, 20))
         found["device_beside"], found["cupti"] = (median(ours), median(theirs)) if ours else (0.0, 0.0)
         found["kernels"] = kernels_per_call(prepared.call)
@@ -130,7 +132,7 @@ def clocks(options: argparse.Namespace) -> None:
     """Every case of a profile: is the device clock that of CUPTI, and throughput the larger of dispatch and device?"""
     rows: list[dict[str, Any]] = []
     print(
-        "microseconds: dispatch, device, throughput, CUPTI; device÷CUPTI; throughput÷larger; without a sync"
+        "microseconds: dispatch, device, throughput, CUPTI, without a sync; kernels; device÷CUPTI; throughput÷larger"
     )
     for cls, direction, dtype, shape in cases(options.device, profiles.get(options.profile), options.bench):
         name = f"{cls.op.name} {direction} {dtype} {shape}"
@@ -340,6 +342,84 @@ def ledger(options: argparse.Namespace) -> None:
         print(f"ledger: {path.stat().st_size / 1e6:.2f} MB, {options.builds} builds with a wheel each")
 
 
+def write_results(folder: Path, cases: int, processes: int) -> list[str]:
+    """Results of two builds, a file each, with so many cases and interleaved processes; returns their versions."""
+    import random
+
+    from accel_micro.builds import Ledger, identify
+    from accel_micro.measure.process import SAMPLES, Process
+    from accel_micro.measure.records import Case, Check, Record, Work
+
+    versions = ["2.15.0.dev20261126", "2.15.0.dev20261127"]
+    draw = random.Random(1).gauss
+    builds = [identify(version) for version in versions]
+    Ledger.beside(folder).remember_all(builds)
+    (folder / "machine").mkdir(parents=True)
+    for side, build in enumerate(builds):
+        path = folder / "machine" / f"{build.id[:8]}-torch-py3.11.processes.jsonl"
+        with path.open("w", encoding="utf-8") as file:
+            for number, round_ in product(range(cases), range(processes)):
+                case = Case(
+                    f"family{number % 12}.op", "forward", "cpu", "float32", f"n={number} m=1024 k=1024"
+                )
+                slower = 1.06 if side and number % 100 == 0 else 1.0
+                seconds = 1e-5 * slower * (1 + draw(0, 0.01))
+                samples = tuple(seconds * (1 + draw(0, 0.003)) for _ in range(SAMPLES))
+                process = Process("cpu", "throughput", samples, samples, (1.0,) * SAMPLES, 977)
+                record = Record(
+                    case,
+                    clocks={"throughput": process},
+                    check=Check(3.1e-7, 2.4e-6, 8.8e-7),
+                    work=Work(2e9, 1.2e7),
+                    precision={"threads": 2, "float32_matmul_precision": "highest", "mkldnn": True},
+                    seconds={"prepare": 0.1, "check": 0.2, "measure": 1.2},
+                    machine="machine",
+                    build=build.id,
+                    environment="torch-py3.11",
+                    session="5f0c",
+                    round=round_ + 1,
+                    started=f"2026-11-27T{10 + round_:02d}:{(2 * number + side) % 60:02d}:00+00:00",
+                )
+                file.write(json.dumps(record.to_json(), separators=(",", ":")) + "\n")
+    return versions
+
+
+_COMPARE = """
+import io, resource, sys, time
+start = time.perf_counter()
+from pathlib import Path
+from accel_micro.builds import Ledger
+from accel_micro.compare import Request, compare
+from accel_micro.report.comparison import render
+results = Path(sys.argv[1])
+comparison = compare(Request(*sys.argv[2:]), results, Ledger.beside(results))
+compared = time.perf_counter()
+render(comparison, "table", io.StringIO(), width=120)
+shown = time.perf_counter()
+render(comparison, "json", io.StringIO())
+print(len(comparison.rows), compared - start, shown - compared, time.perf_counter() - shown,
+      resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3))
+"""
+
+
+def compare(options: argparse.Namespace) -> None:
+    """Seconds and memory of a comparison of many cases, each in an interpreter of its own, from its start."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "results"
+        versions = write_results(folder, options.cases, options.processes)
+        size = sum(path.stat().st_size for path in folder.rglob("*.jsonl"))
+        print(f"{options.cases} cases, {options.processes} processes a side: {size / 1e6:.0f} MB of records")
+        for _ in range(options.runs):
+            command = [sys.executable, "-c", _COMPARE, str(folder), *versions]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            rows, seconds, shown, written, megabytes = map(float, done.stdout.split())
+            print(
+                f"{rows:.0f} rows compared in {seconds:.2f} s, table in {shown:.2f} s, or JSON in {written:.2f} s; "
+                f"peak {megabytes:4.0f} MB",
+                flush=True,
+            )
+
+
 def main() -> None:
     """Parse the command line and run one benchmark of the harness."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.harness", description=__doc__.split("\n")[0])
@@ -366,6 +446,11 @@ def main() -> None:
     command.add_argument("--builds", type=int, default=3000)
     command.add_argument("--runs", type=int, default=5)
     command.set_defaults(run=ledger)
+    command = commands.add_parser("compare", help="two builds with many cases")
+    command.add_argument("--cases", type=int, default=10_000)
+    command.add_argument("--processes", type=int, default=5)
+    command.add_argument("--runs", type=int, default=3)
+    command.set_defaults(run=compare)
     options = parser.parse_args()
     options.run(options)
 

@@ -5,6 +5,7 @@ import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from accel_micro.comparison.differences import Differences
@@ -87,7 +88,17 @@ class Comparison:
         """What has no verdict."""
         return self.paired.uncompared
 
-    @property
+    @cached_property
+    def devices(self) -> frozenset[str]:
+        """Of the contender's cases that have a verdict."""
+        return frozenset(row.pair.case.device for row in self.rows)
+
+    @cached_property
+    def clocks(self) -> frozenset[str]:
+        """By which there are verdicts."""
+        return frozenset(row.pair.clock for row in self.rows)
+
+    @cached_property
     def counts(self) -> dict[str, int]:
         """How many rows have each verdict, all four of them."""
         found = Counter(row.verdict.kind for row in self.rows)

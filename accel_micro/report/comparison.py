@@ -2,7 +2,7 @@
 
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Final, Literal, NamedTuple
 
 from accel_micro.comparison.compared import Compared, Comparison
@@ -184,9 +184,7 @@ def _next(comparison: Comparison, command: str, width: int) -> Iterator[Line]:
         yield Line(f"   {clean(command)}", "bold")  # on one line, however long: it is copied
 
 
-def _list(
-    mark: str, texts: "Iterator[str] | tuple[str, ...]", width: int, style: str, apart: bool = True
-) -> Iterator[Line]:
+def _list(mark: str, texts: Iterable[str], width: int, style: str, apart: bool = True) -> Iterator[Line]:
     for number, text in enumerate(texts):
         if apart and number == 0:
             yield Line("")

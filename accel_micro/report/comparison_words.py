@@ -65,14 +65,14 @@ def title(comparison: Comparison) -> str:
 
 def one_device(comparison: Comparison) -> str:
     """The device of all rows where they have only one, and it is not what is compared."""
-    found = {row.pair.case.device for row in comparison.rows} if comparison.kind != "device" else set()
-    return found.pop() if len(found) == 1 else ""
+    found = comparison.devices
+    return next(iter(found)) if len(found) == 1 and comparison.kind != "device" else ""
 
 
 def one_clock(comparison: Comparison) -> str:
     """The clock of all rows, where they have only one."""
-    found = {row.pair.clock for row in comparison.rows}
-    return found.pop() if len(found) == 1 else ""
+    found = comparison.clocks
+    return next(iter(found)) if len(found) == 1 else ""
 
 
 def summary(comparison: Comparison) -> str:
