@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from accel_micro.commands import WRONG_USE, Room, reported, say_error
+from accel_micro.history import HistoryRequest
 
 
 class Format(str, Enum):
@@ -38,8 +39,16 @@ SIDE_HELP = "A build (version, date, HEAD, release, nightly, start of an id), a 
 
 
 def compare(
-    baseline: Annotated[str, typer.Argument(help=SIDE_HELP, show_default=False)],
-    contender: Annotated[str, typer.Argument(help="The same kind of thing.", show_default=False)],
+    baseline: Annotated[str | None, typer.Argument(help=SIDE_HELP, show_default=False)] = None,
+    contender: Annotated[
+        str | None, typer.Argument(help="The same kind of thing.", show_default=False)
+    ] = None,
+    history: Annotated[
+        bool,
+        typer.Option(
+            "--history", help="Propose changes over all builds, or over a range given instead of two sides."
+        ),
+    ] = False,
     machine: Annotated[str | None, typer.Option(help="Machine whose results are compared.")] = None,
     device: Annotated[str | None, typer.Option(help="Only cases on this device.")] = None,
     build: Annotated[
@@ -81,6 +90,29 @@ def compare(
     _check("--tolerance", tolerance, 1.0)
     _check("--alpha", alpha, 0.5)
     _check_patterns(bench or [])
+    clocks = tuple(dict.fromkeys(one.value for one in clock or ()))
+    if history:
+        if contender is not None or build is not None or fail_on is not None:
+            say_error("--history takes one range of builds at most, and neither --build nor --fail-on")
+            raise typer.Exit(WRONG_USE)
+        _print_history(
+            HistoryRequest(
+                range=baseline or "",
+                machine=machine,
+                device=device,
+                bench=tuple(bench or ()),
+                clocks=clocks,
+                tolerance=tolerance,
+                format=format.value,
+                all=all_rows,
+            ),
+            config,
+            out,
+        )
+        return
+    if baseline is None or contender is None:
+        say_error("two sides are compared: BASELINE CONTENDER; --history searches all builds")
+        raise typer.Exit(WRONG_USE)
     request = comparing.Request(
         baseline=baseline,
         contender=contender,
@@ -88,7 +120,7 @@ def compare(
         build=build,
         device=device,
         bench=tuple(bench or ()),
-        clocks=tuple(dict.fromkeys(one.value for one in clock or ())),
+        clocks=clocks,
         alpha=alpha,
         tolerance=tolerance,
         config=config,
@@ -107,6 +139,20 @@ def compare(
     command = comparing.next_command(request, comparison)
     render(comparison, format.value, all_rows=all_rows, next_command=command)
     raise typer.Exit(comparing.exit_code(comparison, fail_on is FailOn.regression))
+
+
+def _print_history(request: HistoryRequest, config: Path | None, out: Path | None) -> None:
+    from accel_micro.compare import NOTHING_COMPARED
+    from accel_micro.history import NothingMeasured, history
+
+    with reported():
+        room = Room.of(config, out)
+        try:
+            text = history(request, Path(room.conf.results_dir), room.ledger)
+        except NothingMeasured as error:
+            say_error(str(error))
+            raise typer.Exit(NOTHING_COMPARED) from None
+    typer.echo(text, nl=False)
 
 
 def _check(option: str, value: float | None, most: float) -> None:
