@@ -7,10 +7,10 @@ JSON, schema 1, is one object:
     kind         what the sides differ in: build, device, dtype or machine
     baseline, contender   name, id or name in `value`, and machine, build, build_id, environment of its processes
     alpha        share of false ones among what is called different
-    tolerances   by device, with a note where it is not a calibrated machine's own
+    tolerances   value, machine and device, with a note where it is not a calibrated machine's own
     counts       rows by verdict
     cautions     sentences
-    differences  group, name, values of both sides, `rows` it concerns (0: all); `unknown` has sentences
+    differences  `found`: group, name, values of both sides, `pairs` it concerns (0: all); `unknown`: sentences
     rows         the case of the contender (its five names) and what differs in the baseline's; `clock`; seconds
                  of both sides; all fields of the verdict; `tolerance`; `conditions`: interleaved, in turn or apart
     uncompared   reason, side, detail, cases; `clock` where other clocks of the cases were compared

@@ -98,11 +98,10 @@ def _nothing(comparison: Comparison) -> str:
         if not environment
     ]
     if missing:
-        chosen = " that match" if comparison.scope.bench or any(comparison.scope.devices) else ""
-        who = " and ".join(clean(name) for name in missing)
-        if comparison.kind in ("device", "dtype"):
-            return f"{who} has no results{chosen if comparison.scope.bench else ''} of {comparison.builds[0]}"
-        return f"{who} has no results{chosen}"
+        who = f"{' and '.join(map(clean, missing))} {'has' if len(missing) == 1 else 'have'} no results"
+        if comparison.scope.bench or (comparison.kind != "device" and any(comparison.scope.devices)):
+            who += " that match"
+        return who if comparison.kind == "build" else f"{who} of {comparison.builds[0]}"
     return "no case has a time by the same clock on both sides"
 
 

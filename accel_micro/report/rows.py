@@ -13,13 +13,11 @@ from accel_micro.measure.flags import REMEDIES
 from accel_micro.measure.process import CLOCKS
 from accel_micro.measure.records import Case, Check, Failure, Peak, Record, Work
 from accel_micro.report.units import is_finite_positive
+from accel_micro.results.trials import WITHHELD
 from accel_micro.stats.estimate import Estimate, estimate
 
 HEADLINE_CLOCKS: Final = ("throughput", "latency", "device", "dispatch")
 """The clock that stands for a case is the first of these that was read."""
-
-WITHHELD: Final = ("wrong result", "implausible")
-"""Kinds of failure after which no time of the case is shown, even if other processes of it gave one."""
 
 Bound = Literal["launch-bound", "device-bound", ""]
 T = TypeVar("T")
