@@ -23,12 +23,14 @@ class Definition:
         shapes: its shapes in the profile quick, else in standard, from launch-bound to compute-bound.
         dtypes: those to run on the device.
         backward: whether it has a backward.
+        quick: its shapes are those of the profile quick.
     """
 
     op: str
     shapes: tuple[str, ...]
     dtypes: tuple[str, ...]
     backward: bool
+    quick: bool = True
 
     @property
     def family(self) -> str:
@@ -51,6 +53,7 @@ def definitions(facts: Iterable[Mapping[str, Any]], device: str) -> list[Definit
         found[op] = Definition(
             op=op,
             shapes=tuple(shapes.get("quick") or shapes.get("standard") or ()),
+            quick=bool(shapes.get("quick")),
             dtypes=tuple(dtype for dtype in wanted if dtype in each["dtypes"]),
             backward=each["direction"] == "backward" or (known is not None and known.backward),
         )
@@ -78,14 +81,13 @@ def spread(definitions: Iterable[Definition], device: str) -> list[Case]:
 
 
 def _of_family(definitions: Sequence[Definition], device: str, backward_first: bool) -> list[Case]:
-    # An op without a backward stands last: a family shall show both directions where it can.
-    richest = max(definitions, key=lambda each: (len(each.shapes), each.backward))
+    richest = max(definitions, key=lambda each: (each.quick, len(each.shapes), each.backward))
     first = _case(richest, device, richest.shapes[0], 0, backward_first)
     second = _case(richest, device, richest.shapes[-1], -1, False)
     rest = [
         _case(each, device, shape, 0, backward)
         for backward in (False, True)
-        for each in definitions
+        for each in sorted(definitions, key=lambda each: not each.quick)
         for shape in each.shapes
         if each.backward or not backward
     ]

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 LEGEND: Final = (
     "Spread: standard deviation of the processes' times. Itself: what 95 in 100 comparisons of the case with "
-    "itself stay below, ten processes a side. Other mode: processes that ran in one, and how many times slower. p: of all "
-    "A against all B."
+    "itself stay below, ten processes a side. Other mode: processes that ran in one, and how many times slower. "
+    "p: of all A against all B."
 )
 
 REMEDY_EXCEEDS: Final = (
@@ -168,7 +168,9 @@ def _tolerance(c: "Calibration") -> str:
 def _drift(c: "Calibration") -> str:
     if c.drift is None or c.drift_low is None or c.drift_high is None:
         return "too few processes to tell."
-    text = f"{_change(c.drift)} an hour, between {_change(c.drift_low)} and {_change(c.drift_high)}."
+    hours = c.seconds / 3600
+    run = f"{_change(hours * c.drift)} over the run, " if hours < 1 else ""
+    text = f"{run}{_change(c.drift)} an hour, between {_change(c.drift_low)} and {_change(c.drift_high)}."
     if c.halves:
         text += (
             f" In {c.halves} of {count(len(c.cases), 'case')} the second half of the run differs from the first: "
