@@ -8,6 +8,7 @@ import typer
 
 from accel_micro.builds_cli import app as builds_app
 from accel_micro.compare_cli import compare
+from accel_micro.report_cli import report
 
 app = typer.Typer(
     name="accel-micro",
@@ -18,6 +19,7 @@ app = typer.Typer(
 )
 app.add_typer(builds_app)
 app.command()(compare)
+app.command()(report)
 
 
 class Format(str, Enum):

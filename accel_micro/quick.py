@@ -144,7 +144,7 @@ def _publish(
             facts=facts,
             findings=findings,
             title=f"torch {version}".strip(),
-            asv_page="index.html",
+            asv_page="overview.html",
             profile=request.profile,
         )
     except (session.SessionError, OSError) as error:

@@ -84,7 +84,7 @@ def render_html(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["code"] = _code
+    environment.filters["code"] = code
     timed = [row for family in report.families for row in family.rows]
     numbers = {id(row): number for number, row in enumerate(timed)}
     return environment.get_template("page.html").render(
@@ -112,7 +112,7 @@ def render_html(
     )
 
 
-def _code(text: str) -> "Markup":
+def code(text: str) -> "Markup":
     """Text with what stands between backticks as code; all of it escaped."""
     from markupsafe import Markup, escape
 

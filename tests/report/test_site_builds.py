@@ -1,13 +1,14 @@
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from accel_micro.asv_plugin import builds_page
 from accel_micro.builds import Ledger, Place, Wheel, identify
 from accel_micro.measure import Process
 from accel_micro.measure.records import SUFFIX, Case, Failure, Record, append
+from accel_micro.report.site import write_site
 from accel_micro.results import installs
 
 ONE, OTHER = "a" * 40, "b" * 40
@@ -37,13 +38,12 @@ def record(op: str, failure: Failure | None = None) -> Record:
 def put(results: Path, machine: str, *records: Record) -> Path:
     path = results / machine / f"20261105-torch-py3.11{SUFFIX}"
     for one in records:
-        append(path, one)
+        append(path, dataclasses.replace(one, machine=machine, environment="torch-py3.11"))
     return path
 
 
 def page(results: Path, html: Path) -> str:
-    html.mkdir(exist_ok=True)
-    builds_page.write(html, results)
+    write_site(html, results)
     return (html / "builds.html").read_text()
 
 
@@ -69,8 +69,8 @@ def test_a_build_is_described(results: Path, tmp_path: Path) -> None:
 
 
 def test_what_was_measured_and_what_failed(results: Path, tmp_path: Path) -> None:
-    wrong = Failure("wrong result", "relative error 1")
-    put(results, "alpha", record("a.a"), record("a.b", wrong), record("a.c", wrong), record("a.c"))
+    wrong, crash = Failure("wrong result", "relative error 1"), Failure("crashed", "signal 11")
+    put(results, "alpha", record("a.a"), record("a.b", wrong), record("a.c", crash), record("a.c"))
     path = put(results, "beta", record("a.a"))
     with path.open("a") as file:
         file.write('{"torn\n{"case": 5}\n[]\n')
@@ -104,9 +104,11 @@ def test_nothing_that_others_wrote_is_trusted(results: Path, tmp_path: Path) -> 
     put(results, "alpha", record(evil, Failure("failed", evil)))
     installs.append(results / "alpha", [installs.install_line(build.id, evil, None, evil)])
     text = page(results, tmp_path / "html")
-    assert "<script" not in text
+    assert "<script>" not in text
     assert 'href="javascript' not in text
     assert text.count("&lt;script&gt;") >= 5
+    for path in (tmp_path / "html").rglob("*.html"):
+        assert "<script>" not in path.read_text()
 
 
 def test_many_failures_are_counted(results: Path, tmp_path: Path) -> None:
@@ -123,9 +125,12 @@ def test_without_builds_it_says_what_to_do(tmp_path: Path) -> None:
 
 def test_the_page_needs_no_other_server(results: Path, tmp_path: Path) -> None:
     text = page(results, tmp_path / "html")
-    assert "src=" not in text
-    assert "<link" not in text
-    assert "@import" not in text
+    assert re.findall(r'src="(.*?)"|<link.*? href="(.*?)"', text) == [
+        ("", "data:,"),
+        ("", "site/style.css"),
+        ("site/script.js", ""),
+    ]
+    assert "@import" not in text + (tmp_path / "html" / "site" / "style.css").read_text()
 
 
 def test_lines_of_installs_are_not_repeated(tmp_path: Path) -> None:
