@@ -6,6 +6,7 @@ python -m benchmarks.harness help                   # how soon `accel-micro --he
 python -m benchmarks.harness launch                 # asv's processes by fork and by spawn, 24 cases
 python -m benchmarks.harness ledger                 # a ledger of three years: sync, list, resolve a range
 python -m benchmarks.harness compare                # ten thousand cases of two builds, from files to the table
+python -m benchmarks.harness publish                # the pages of a year of builds and five hundred cases
 """
 
 import argparse
@@ -342,27 +343,29 @@ def ledger(options: argparse.Namespace) -> None:
         print(f"ledger: {path.stat().st_size / 1e6:.2f} MB, {options.builds} builds with a wheel each")
 
 
-def write_results(folder: Path, cases: int, processes: int) -> list[str]:
-    """Results of two builds, a file each, with so many cases and interleaved processes; returns their versions."""
+def write_results(folder: Path, cases: int, processes: int, builds: int = 2) -> list[str]:
+    """Results of so many builds, a file each, with interleaved processes of so many cases; returns their versions."""
     import random
+    from datetime import date, timedelta
 
     from accel_micro.builds import Ledger, identify
     from accel_micro.measure.process import SAMPLES, Process
     from accel_micro.measure.records import Case, Check, Record, Work
 
-    versions = ["2.15.0.dev20261126", "2.15.0.dev20261127"]
+    days = [date(2026, 11, 27) - timedelta(days) for days in range(builds)][::-1]
+    versions = [f"2.15.0.dev{day:%Y%m%d}" for day in days]
     draw = random.Random(1).gauss
-    builds = [identify(version) for version in versions]
-    Ledger.beside(folder).remember_all(builds)
+    known = [identify(version) for version in versions]
+    Ledger.beside(folder).remember_all(known)
     (folder / "machine").mkdir(parents=True)
-    for side, build in enumerate(builds):
+    for side, build in enumerate(known):
         path = folder / "machine" / f"{build.id[:8]}-torch-py3.11.processes.jsonl"
         with path.open("w", encoding="utf-8") as file:
             for number, round_ in product(range(cases), range(processes)):
                 case = Case(
                     f"family{number % 12}.op", "forward", "cpu", "float32", f"n={number} m=1024 k=1024"
                 )
-                slower = 1.06 if side and number % 100 == 0 else 1.0
+                slower = 1.06 if side == builds - 1 and number % 100 == 0 else 1.0
                 seconds = 1e-5 * slower * (1 + draw(0, 0.01))
                 samples = tuple(seconds * (1 + draw(0, 0.003)) for _ in range(SAMPLES))
                 process = Process("cpu", "throughput", samples, samples, (1.0,) * SAMPLES, 977)
@@ -420,6 +423,38 @@ def compare(options: argparse.Namespace) -> None:
             )
 
 
+_PUBLISH = """
+import resource, sys
+from pathlib import Path
+from accel_micro.report.site import write_site
+written = write_site(Path(sys.argv[2]), Path(sys.argv[1]))
+print(written.cases, written.builds, written.regressions, written.seconds,
+      resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3))
+"""
+
+
+def publish(options: argparse.Namespace) -> None:
+    """Seconds, memory and size of the pages of many builds and cases, from records to files."""
+    with tempfile.TemporaryDirectory() as name:
+        results, pages = Path(name) / "results", Path(name) / "html"
+        write_results(results, options.cases, options.processes, options.builds)
+        size = sum(path.stat().st_size for path in results.rglob("*.jsonl"))
+        print(
+            f"{options.builds} builds × {options.cases} cases × {options.processes}: {size / 1e6:.0f} MB of records"
+        )
+        for _ in range(options.runs):
+            command = [sys.executable, "-c", _PUBLISH, str(results), str(pages)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            cases, builds, regressions, seconds, megabytes = map(float, done.stdout.split())
+            files = [path.stat().st_size for path in pages.rglob("*") if path.is_file()]
+            print(
+                f"{cases:.0f} cases on {builds:.0f} builds, {regressions:.0f} regressions: {seconds:.1f} s, "
+                f"{sum(files) / 1e6:.1f} MB in {len(files)} files, the largest {max(files) / 1e6:.2f} MB; "
+                f"peak {megabytes:.0f} MB",
+                flush=True,
+            )
+
+
 def main() -> None:
     """Parse the command line and run one benchmark of the harness."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.harness", description=__doc__.split("\n")[0])
@@ -451,6 +486,12 @@ def main() -> None:
     command.add_argument("--processes", type=int, default=5)
     command.add_argument("--runs", type=int, default=3)
     command.set_defaults(run=compare)
+    command = commands.add_parser("publish", help="pages of many builds and cases")
+    command.add_argument("--builds", type=int, default=365)
+    command.add_argument("--cases", type=int, default=500)
+    command.add_argument("--processes", type=int, default=3)
+    command.add_argument("--runs", type=int, default=1)
+    command.set_defaults(run=publish)
     options = parser.parse_args()
     options.run(options)
 

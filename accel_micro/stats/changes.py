@@ -5,6 +5,7 @@ the two builds decide. The method and what it was chosen over, with figures, is 
 """
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -268,7 +269,7 @@ def _values(series: Sequence[Point]) -> Floats:
         for seconds in point.processes:
             if not (math.isfinite(seconds) and seconds > 0):
                 raise ValueError(f"a time is not a positive number of seconds: {seconds!r}")
-        values.append(float(np.median(np.log(point.processes))))
+        values.append(statistics.median(map(math.log, point.processes)))  # a tenth of numpy's time
     return np.array(values)
 
 

@@ -21,6 +21,7 @@ HEIGHT: Final = 230.0
 _EDGE: Final = 16.0  # of the width, left and right of the outermost builds
 _LEFT: Final = 62.0  # room for the labels of the axis on a narrow screen
 _TOP, _BOTTOM = 14.0, 24.0  # the lower has the marks of builds without a time
+_BEYOND: Final = 4.0
 LEAST_RANGE: Final = 0.02
 """A history shows at least this relative range, or noise of a thousandth would look like a mountain range."""
 
@@ -145,10 +146,13 @@ class _Linear:
         if high - low < LEAST_RANGE * middle:
             low, high = middle * (1 - LEAST_RANGE / 2), middle * (1 + LEAST_RANGE / 2)
         self.low, self.high = max(0.0, low - pad), high + pad
+        self._scale = (HEIGHT - _BOTTOM - _TOP) / (self.high - self.low)
+        self._top, self._bottom = _TOP - _BEYOND, HEIGHT - _BOTTOM + _BEYOND
 
     def place(self, seconds: float) -> float:
-        share = (seconds - self.low) / (self.high - self.low)
-        return round(HEIGHT - _BOTTOM - min(1.02, max(-0.02, share)) * (HEIGHT - _BOTTOM - _TOP), 1)
+        # A little beyond the axis where the value is far beyond it.
+        y = HEIGHT - _BOTTOM - (seconds - self.low) * self._scale
+        return round(self._top if y < self._top else self._bottom if y > self._bottom else y, 1)
 
     def ticks(self) -> tuple[Tick, ...]:
         step = _nice((self.high - self.low) / 4)
