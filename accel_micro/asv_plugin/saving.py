@@ -15,6 +15,7 @@ from accel_micro.asv_plugin import patching
 
 _DIRECTORY = "_accel_micro_results_directory"
 _DISCARDED = "_accel_micro_discarded"
+_HELD = "_accel_micro_held"
 
 
 def install() -> None:
@@ -34,6 +35,18 @@ def directory_of(results: Any) -> Path | None:
 def discard(results: Any) -> None:
     """Save these no more. What is on disk stays: a build that cannot be had now may have been measured before."""
     setattr(results, _DISCARDED, True)
+
+
+def hold(results: Any) -> None:
+    """Save these no more after each benchmark: whoever asks for it saves them, by `save`."""
+    setattr(results, _HELD, True)
+
+
+def save(results: Any) -> None:
+    """Write them now, unless they are not saved."""
+    directory = directory_of(results)
+    if directory is not None:
+        results.save(str(directory))
 
 
 def _save_unless_discarded(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,8 +87,7 @@ def _note_directory(original: Callable[..., Any]) -> Callable[..., Any]:
 def _save_after(original: Callable[..., Any]) -> Callable[..., Any]:
     def add_result(self: Any, benchmark: Any, result: Any, **options: Any) -> None:
         original(self, benchmark, result, **options)
-        directory = directory_of(self)
-        if directory is not None:
-            self.save(str(directory))
+        if not getattr(self, _HELD, False):
+            save(self)
 
     return add_result

@@ -50,7 +50,7 @@ def report_of(environment: Any) -> Mapping[str, Any]:
     run = state.current()
     key = report_key(environment)
     if key not in run.reports:
-        process = run.asking.pop(key, None) or _ask(environment)
+        process = run.asking.pop(key, None) or ask(environment)
         try:
             output, errors = process.communicate(timeout=_PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
@@ -79,7 +79,8 @@ def _called(environment: Any) -> str:
     return environment.described if isinstance(environment, TorchEnvironment) else str(environment.name)
 
 
-def _ask(environment: Any) -> "subprocess.Popen[bytes]":
+def ask(environment: Any) -> "subprocess.Popen[bytes]":
+    """Start asking an environment; `report_of` takes the answer from what is put into the run's `asking`."""
     variables = {**os.environ, **environment.env_vars}
     paths = [variables.get(IMPORT_VARIABLE, ""), variables.get("PYTHONPATH", "")]
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
@@ -155,7 +156,7 @@ def _select_after(original: Callable[..., Any]) -> Callable[..., Any]:
         with state.running() as run:
             if not options.get("check") and environments and isinstance(environments[0], ExistingEnvironment):
                 # It imports torch, and so does the discovery: let both do so at once.
-                run.asking[report_key(environments[0])] = _ask(environments[0])
+                run.asking[report_key(environments[0])] = ask(environments[0])
             commits = list(commit_hash)
             while True:
                 benchmarks = original(cls, conf, repo, environments, commits, **options)

@@ -1,34 +1,21 @@
 """Run and publish from Python: what `accel-micro quick` calls. asv runs in this process, quietly."""
 
 import contextlib
-import logging
-import os
-import re
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from accel_micro import profiles
 from accel_micro.asv_plugin import setup
-from accel_micro.asv_plugin.config import NoConfiguration, find_config, load
+from accel_micro.asv_plugin.embedding import ENVIRONMENT, SessionError, configured, quiet, told, variables
 
 if TYPE_CHECKING:
     from accel_micro.asv_plugin.events import Listener
     from accel_micro.measure.records import Record
 
-WRONG_USE: Final = 2
-ENVIRONMENT: Final = 3
-_EXCEPTION: Final = re.compile(r"(?!subprocess\.|asv\.)[\w.]+(Error|Exception|Exit|Warning)(: .*)?$")
 
-
-class SessionError(RuntimeError):
-    """The run could not be done. `exit_code` is that of a command: 2 for wrong use, 3 for the environment."""
-
-    def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
+__all__ = ["ENVIRONMENT", "Outcome", "SessionError", "pages", "publish", "run"]
 
 
 @dataclass(frozen=True)
@@ -91,15 +78,15 @@ def run(
 
     from accel_micro.asv_plugin import state
 
-    conf = _configured(config, results, None)
-    variables = {profiles.ENVIRONMENT_VARIABLE: profile, state.DEVICES_VARIABLE: ",".join(devices) or None}
+    conf = configured(config, results, None)
+    values = {profiles.ENVIRONMENT_VARIABLE: profile, state.DEVICES_VARIABLE: ",".join(devices) or None}
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_environment(variables))
-        log_path = stack.enter_context(_quiet(log))
+        stack.enter_context(variables(values))
+        log_path = stack.enter_context(quiet(log))
         try:
             live = stack.enter_context(state.running(*([listener] if listener else [])))
         except UserError as error:
-            raise SessionError(*_told(error, log_path)) from None
+            raise told(error, log_path) from None
         live.embedded = True
         try:
             Run.run(
@@ -112,7 +99,7 @@ def run(
             )
         except UserError as error:
             if not live.stopped:
-                raise SessionError(*_told(error, log_path)) from None
+                raise told(error, log_path) from None
         if not live.records and not live.stopped:
             raise SessionError(f"nothing was measured; {log_path} has what asv said", ENVIRONMENT)
         return Outcome(
@@ -144,12 +131,12 @@ def publish(
     from asv.commands.publish import Publish
     from asv.util import UserError
 
-    conf = _configured(config, results, html)
-    with _quiet(log) as log_path:
+    conf = configured(config, results, html)
+    with quiet(log) as log_path:
         try:
             Publish.run(conf, pull=False)
         except UserError as error:
-            raise SessionError(*_told(error, log_path)) from None
+            raise told(error, log_path) from None
     return Path(conf.html_dir)
 
 
@@ -159,60 +146,4 @@ def pages(config: Path | None = None, *, html: Path | None = None) -> Path:
     Raises:
         SessionError: there is no such configuration.
     """
-    return Path(_configured(config, None, html).html_dir)
-
-
-def _configured(config: Path | None, results: Path | None, html: Path | None) -> Any:
-    try:
-        return load(find_config(config), results, html)
-    except NoConfiguration as error:
-        raise SessionError(str(error), WRONG_USE) from None
-
-
-def _told(error: Exception, log: Path) -> tuple[str, int]:
-    code = getattr(error, "exit_code", WRONG_USE)
-    text = str(error).strip()
-    if text and "Failed to build the project" not in text:
-        return text, code
-    # asv's error says nothing here; what the suite's own process printed last is in the log.
-    said = log.read_text(encoding="utf-8", errors="replace")
-    printed = [line.strip() for line in said.splitlines() if _EXCEPTION.match(line.strip())]
-    why = printed[-1] if printed else text or "asv failed"
-    return f"the suite cannot be imported: {why} (all of it: {log})", code
-
-
-@contextlib.contextmanager
-def _environment(variables: Mapping[str, str | None]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in variables}
-    try:
-        os.environ.update({name: value for name, value in variables.items() if value is not None})
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
-@contextlib.contextmanager
-def _quiet(path: Path | None) -> Iterator[Path]:
-    """Write what asv says to a file: its logger is the process's root logger otherwise."""
-    from asv.console import log
-
-    if path is None:
-        handle, name = tempfile.mkstemp(prefix="accel-micro-", suffix=".log")
-        os.close(handle)
-        path = Path(name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    writer = logging.FileHandler(path, encoding="utf-8")
-    logger = logging.Logger("accel_micro.asv", logging.INFO)
-    logger.addHandler(writer)
-    before, log._logger = log._logger, logger
-    log.dot = lambda: None  # it prints to a terminal directly
-    try:
-        yield path
-    finally:
-        log._logger = before
-        del log.dot
-        writer.close()
+    return Path(configured(config, None, html).html_dir)

@@ -36,14 +36,14 @@ def _run_build(original: Callable[..., Any]) -> Callable[..., Any]:
                     run.unmeasured[results.commit_hash] = str(error)
                     log.error(str(error))
                 return _give_up(run, benchmarks, results)
-            _write_installs(run, results)
+            write_installs(run, results)
             return original(benchmarks, env, results=results, **options)
 
     return run_benchmarks
 
 
 def _give_up(run: state.Run, benchmarks: Any, results: Any) -> Any:
-    _write_installs(run, results)
+    write_installs(run, results)
     saving.discard(results)
     why = run.unmeasured.get(results.commit_hash, "it could not be installed")
     for benchmark in benchmarks.values():
@@ -53,7 +53,8 @@ def _give_up(run: state.Run, benchmarks: Any, results: Any) -> Any:
     return results
 
 
-def _write_installs(run: state.Run, results: Any) -> None:
+def write_installs(run: state.Run, results: Any) -> None:
+    """Write what became of installations beside the results, unless those are not saved."""
     directory, machine = saving.directory_of(results), results.params.get("machine")
     if directory is not None and machine and run.installs:
         installs.append(Path(directory) / str(machine), run.installs)
