@@ -19,7 +19,8 @@ asv imports this package because `asv.conf.json` lists it, and calls `setup`. Be
     pages       `asv publish`, for pages that need no internet
     state       what one run shares; events: what it tells its listeners; errors: with their exit codes
     patching    the one guarded way to replace a part of asv
-    session     run and publish from Python; config: with which configuration
+    session     run and publish from Python; config: with which configuration; embedding: asv inside this process
+    interleaving  one process of one case on one of several builds at a time; opening: what makes them ready
 """
 
 

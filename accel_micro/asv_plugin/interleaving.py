@@ -1,0 +1,239 @@
+"""One process of one case on one of several builds at a time, in whatever order somebody wants.
+
+asv measures a build to its end and then the next; a machine that changes meanwhile looks like a difference between
+them. Here all builds are ready at once, and each call runs the next process where it is asked for. Records are kept
+and asv's results grow as in any other run.
+"""
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accel_micro import profiles
+from accel_micro.asv_plugin import setup
+from accel_micro.asv_plugin.embedding import SessionError, configured, quiet, told, variables
+from accel_micro.measure import CLOCKS
+from accel_micro.measure.records import Case, Record
+
+if TYPE_CHECKING:
+    from accel_micro.asv_plugin.events import Listener
+    from accel_micro.asv_plugin.opening import Station, Where
+    from accel_micro.asv_plugin.state import Run
+
+__all__ = ["Measure", "SessionError", "interleaved"]
+
+
+class Measure:
+    """What `interleaved` hands over: called with a place and a case, it runs one process and returns its record.
+
+    Attributes:
+        session: id of all its records. results: folder of asv's results and the records. log: what asv said.
+    """
+
+    def __init__(
+        self,
+        run: "Run",
+        benchmarks: Any,
+        stations: "Mapping[Where, Station]",
+        clocks: Sequence[str],
+        results: Path,
+        log: Path,
+    ) -> None:
+        self._run, self._stations, self._clocks = run, stations, tuple(clocks)
+        self._benchmarks = benchmarks
+        self._names = _names(benchmarks)
+        self.session, self.results, self.log = run.session, results, log
+
+    def __call__(self, place: "Where", case: Case) -> Record:
+        """Run one process of a case. What it left is returned, a failure too; so is why the case does not exist here.
+
+        Raises:
+            KeyboardInterrupt: somebody pressed Ctrl-C, now or before.
+            DeviceBusy: another run measures on the device.
+        """
+        import asv.runner
+
+        from accel_micro.asv_plugin import headers
+        from accel_micro.asv_plugin.state import Batch
+
+        run, station = self._run, self._stations[place]
+        if run.stopped:
+            raise KeyboardInterrupt
+        wanted = self._wanted(station, case)
+        if isinstance(wanted, str):
+            return Record(case, skipped=wanted, build=station.build.id, session=run.session)
+        run.locks.acquire([case.device])
+        chosen = {name: self._benchmarks[name] for name in sorted(wanted)}
+        selected = {name: [wanted[name]] for name in chosen}
+        run.batch = Batch(chosen, selected, station.environment.name, station.results, station.report)
+        before = len(run.records)
+        try:
+            headers.write(run, run.batch)
+            for name, benchmark in chosen.items():  # the first runs the process, and it answers the others
+                started, began = datetime.now(timezone.utc), time.perf_counter()
+                answer = asv.runner.run_benchmark(
+                    benchmark, station.spawner, profile=False, selected_idx=selected[name], extra_params={}
+                )
+                if run.stopped:
+                    raise KeyboardInterrupt
+                if _may_store(station.results, benchmark, selected[name][0], answer):
+                    station.results.add_result(
+                        benchmark,
+                        answer,
+                        started_at=started,
+                        duration=time.perf_counter() - began,
+                        record_samples=True,
+                        append_samples=True,
+                        selected_idx=selected[name],
+                    )
+        finally:
+            run.batch = None
+            run.failed.clear()  # who asks again shall have it run again
+        station.save()
+        return run.records[before]
+
+    def why_not(self, place: "Where", case: Case) -> str | None:
+        """Why a case does not exist in a place, a sentence; None when it does."""
+        wanted = self._wanted(self._stations[place], case)
+        return wanted if isinstance(wanted, str) else None
+
+    def cases(self, place: "Where", profile: str = "standard") -> tuple[Case, ...]:
+        """The cases that a profile runs in a place, in the suite's order."""
+        from accel_micro.asv_plugin import state
+
+        chosen, report = profiles.get(profile), self._stations[place].report
+        found: dict[Case, None] = {}
+        for _, benchmark in sorted(self._benchmarks.items()):
+            if state.OP_KEY in benchmark:
+                for index in range(len(state.combinations(benchmark))):
+                    case = state.case_of(benchmark, index)
+                    facts = benchmark[state.OP_KEY]
+                    known = self._run.devices(report)
+                    if not profiles.why_skipped(chosen, facts, case.device, case.dtype, case.shape, known):
+                        found[case] = None
+        return tuple(found)
+
+    def build(self, place: "Where") -> str:
+        """Id of the build of a place, as in its records."""
+        return self._stations[place].build.id
+
+    def _wanted(self, station: "Station", case: Case) -> dict[str, int] | str:
+        """Benchmark → index of the parameters that are this case, for each clock; or why there is none."""
+        from accel_micro.asv_plugin import selection
+
+        why = "the suite has no such case"
+        wanted: dict[str, int] = {}
+        for clock, name in self._names.get((case.op, case.direction), {}).items():
+            index = _index(self._benchmarks[name], case)
+            if index is None or clock not in self._clocks:
+                continue
+            reason = selection.why_skipped(self._benchmarks[name], index, station.report)
+            if reason is None:
+                wanted[name] = index
+            else:
+                why = reason
+        return wanted or why
+
+
+@contextlib.contextmanager
+def interleaved(
+    config: Path | None = None,
+    *,
+    places: "Sequence[Where]",
+    devices: Sequence[str] = (),
+    clocks: Sequence[str] = (),
+    profile: str = "standard",
+    results: Path | None = None,
+    listener: "Listener | None" = None,
+    machine: str | None = None,
+    launch_method: str | None = None,
+    save: bool = True,
+    log: Path | None = None,
+) -> Iterator[Measure]:
+    """Have builds ready to be measured in any order, process by process; see `Measure`.
+
+    Any case of the suite may be asked for, those too that the profile does not run: of the profile is the budget of a
+    process alone.
+
+    Args:
+        config, results, listener, machine, launch_method, save, log: as for `session.run`.
+        places: the builds; the same one may stand there once for both sides of a comparison.
+        devices: those that will be asked for, else all; they are locked now, and others when they are measured.
+        clocks: that every process reads, where the device has them; else those of the profile.
+
+    Raises:
+        SessionError: a build is unknown or cannot be run here, a device is in use, or the suite cannot be imported.
+            Raised inside the block too, when a device turns out to be in use.
+    """
+    setup()
+    from asv.util import UserError
+
+    from accel_micro.asv_plugin import state
+    from accel_micro.asv_plugin.opening import opened
+
+    conf = configured(config, results, None)
+    conf.branches = []
+    values = {profiles.ENVIRONMENT_VARIABLE: profile, state.DEVICES_VARIABLE: ",".join(devices) or None}
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(variables(values))
+        log_path = stack.enter_context(quiet(log))
+        try:
+            run = stack.enter_context(state.running(*([listener] if listener else [])))
+            run.embedded = run.interleaved = True
+            read = clocks or run.profile.clocks
+            run.profile = _unrestricted(run.profile)
+            run.locks.acquire(devices)
+            benchmarks, stations = stack.enter_context(
+                opened(conf, places, machine=machine, launch_method=launch_method, save=save)
+            )
+            yield Measure(run, benchmarks, stations, read, Path(conf.results_dir), log_path)
+        except UserError as error:
+            raise told(error, log_path) from None
+
+
+def _unrestricted(profile: profiles.Profile) -> profiles.Profile:
+    """With every case and clock of the suite, and its budget."""
+    full = profiles.get("full")
+    return dataclasses.replace(
+        profile,
+        shapes=full.shapes,
+        cpu_dtypes=full.cpu_dtypes,
+        accelerator_dtypes=full.accelerator_dtypes,
+        clocks=tuple(CLOCKS),
+    )
+
+
+def _names(benchmarks: Any) -> dict[tuple[str, str], dict[str, str]]:
+    """(op, direction) → clock → benchmark."""
+    from accel_micro.asv_plugin.state import OP_KEY
+
+    names: dict[tuple[str, str], dict[str, str]] = {}
+    for name, benchmark in benchmarks.items():
+        facts = benchmark.get(OP_KEY)
+        if facts is not None:
+            names.setdefault((facts["op"], facts["direction"]), {})[facts["clock"]] = name
+    return names
+
+
+def _index(benchmark: Mapping[str, Any], case: Case) -> int | None:
+    index = 0
+    for axis, value in zip(benchmark["params"], (case.device, case.dtype, case.shape), strict=True):
+        text = repr(value)  # as asv keeps parameters
+        if text not in axis:
+            return None
+        index = index * len(axis) + axis.index(text)
+    return index
+
+
+def _may_store(results: Any, benchmark: Mapping[str, Any], index: int, answer: Any) -> bool:
+    """A failure is stored where there is nothing yet: asv would forget all samples of the processes before it."""
+    if answer.result[index] is not None:
+        return True
+    if benchmark["name"] not in results.get_result_keys({benchmark["name"]: benchmark}):
+        return True
+    old = results.get_result_value(benchmark["name"], benchmark["params"])
+    return old is None or old[index] is None or old[index] != old[index]

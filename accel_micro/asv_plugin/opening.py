@@ -1,0 +1,207 @@
+"""Builds made ready to be measured by turns: each with its environment, its results and a server of its own."""
+
+import contextlib
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import asv.environment
+import asv.repo
+import asv.runner
+from asv.benchmarks import Benchmarks
+from asv.machine import Machine
+from asv.repo import NoSuchNameError
+from asv.results import Results
+from asv.util import UserError
+
+from accel_micro.asv_plugin import saving, selection, state, switching
+from accel_micro.asv_plugin.environment import TOOL, TorchEnvironment
+from accel_micro.asv_plugin.errors import EnvironmentLacks, NoEnvironment, WrongUse
+from accel_micro.asv_plugin.syncing import sync
+from accel_micro.builds import Build
+
+EXISTING: Final = "existing"
+"""asv's name of environments that have their torch already."""
+
+_SHARE_OF_SAVING: Final = 0.02
+"""Of the time that may go into saving asv's results: a file of years takes as long to write as a process to measure."""
+
+
+@dataclass(frozen=True)
+class Where:
+    """A build and what it is run in.
+
+    Attributes:
+        build: a name, version, date or id, as on the command line; `HEAD` for the installed torch.
+        environment: name of asv's environment, as in the records. Without one the installed torch is run where it
+            is, and any other build in an environment of its own.
+    """
+
+    build: str = "HEAD"
+    environment: str | None = None
+
+
+@dataclass
+class Station:
+    """A build, ready."""
+
+    build: Build
+    environment: Any
+    results: Any
+    report: Mapping[str, Any] = field(default_factory=dict)
+    spawner: Any = None
+    save_seconds: float = 0.0
+    saved_at: float = 0.0
+
+    def save(self, *, at_once: bool = False) -> None:
+        """Write asv's results, unless that was done so lately that it would hold up the measuring."""
+        began = time.perf_counter()
+        if at_once or began - self.saved_at >= self.save_seconds / _SHARE_OF_SAVING:
+            saving.save(self.results)
+            self.saved_at = time.perf_counter()
+            self.save_seconds = self.saved_at - began
+
+
+@contextlib.contextmanager
+def opened(
+    conf: Any, places: Iterable[Where], *, machine: str | None, launch_method: str | None, save: bool
+) -> Iterator[tuple[Any, dict[Where, Station]]]:
+    """Every place ready, all at the same time, and asv's list of benchmarks.
+
+    Places that are the same build in the same environment share a station. On leaving, results are saved and servers
+    are ended, whatever happened.
+
+    Raises:
+        EnvironmentLacks, WrongUse: a build is unknown or cannot be run here, or the suite cannot be imported.
+    """
+    run = state.current()
+    known = Machine.load(machine_name=machine, interactive=True)
+    if save:
+        known.save(conf.results_dir)
+    repo = asv.repo.get_repo(conf)
+    stations = _stations(conf, repo, dict.fromkeys(places), known)
+    ready = list({id(station): station for station in stations.values()}.values())
+    for station in ready:
+        _install(conf, repo, station, save)
+        run.asking[selection.report_key(station.environment)] = selection.ask(station.environment)
+    # Not what a profile selects, but all: the cases are chosen by whoever measures.
+    first = ready[0]
+    found = Benchmarks._disc_benchmarks(conf, repo, [first.environment], [first.build.id], False)
+    benchmarks = Benchmarks(conf, found)
+    for benchmark in benchmarks.values():
+        if benchmark.get("timeout") is None:
+            benchmark["timeout"] = first.environment._default_benchmark_timeout
+    if save:
+        benchmarks.save()
+    with contextlib.ExitStack() as stack:
+        for station in ready:
+            station.report = selection.report_of(station.environment)
+            switching.write_installs(run, station.results)
+            method = launch_method or conf.launch_method or "auto"
+            station.spawner = asv.runner.get_spawner(station.environment, benchmarks.benchmark_dir, method)
+            stack.callback(_close, run, station)
+        _import_suite(ready)
+        yield benchmarks, stations
+
+
+def _stations(conf: Any, repo: Any, places: Iterable[Where], machine: Any) -> dict[Where, Station]:
+    synced = False
+    stations: dict[Where, Station] = {}
+    shared: dict[tuple[str, str], Station] = {}
+    for place in places:
+        while True:
+            try:
+                build, environment = _place(conf, repo, place)
+                break
+            except (NoSuchNameError, UserError) as error:
+                if synced or isinstance(error, WrongUse):
+                    raise _told(error) from None
+                sync(conf, repo.ledger)  # it may be newer than what is known
+                synced = True
+        key = (build.id, environment.name)
+        if key not in shared:
+            shared[key] = Station(build, environment, _results(repo, build, environment, machine))
+        stations[place] = shared[key]
+    return stations
+
+
+def _told(error: Exception) -> Exception:
+    return WrongUse(str(error)) if isinstance(error, NoSuchNameError) else error
+
+
+def _place(conf: Any, repo: Any, place: Where) -> tuple[Build, Any]:
+    build: Build = repo.build(place.build)
+    installed = None
+    with contextlib.suppress(UserError):
+        installed = repo.head()
+    here = installed is not None and installed.id == build.id
+    name = place.environment or (EXISTING if here else TOOL)
+    if name.startswith(EXISTING):
+        if not here:
+            has = installed.version if installed else "missing"
+            raise WrongUse(f"torch {build.version} is not the installed torch, which is {has}")
+        return build, _environments(conf, EXISTING)[0]
+    python = re.match(rf"{TOOL}-py([\d.]+t?)", name)
+    found = _environments(conf, TOOL)
+    chosen = [environment for environment in found if name in (TOOL, environment.name)]
+    if not chosen and python:
+        chosen = _environments(conf, f"{TOOL}:{python[1]}")
+    if not chosen:
+        raise EnvironmentLacks(f"there is no environment {name} here")
+    why = chosen[0].why_not(repo.ledger, build)
+    if why is not None:
+        raise EnvironmentLacks(why)
+    return build, chosen[0]
+
+
+def _environments(conf: Any, spec: str) -> list[Any]:
+    found = list(asv.environment.get_environments(conf, [spec], verbose=False))
+    if not found:
+        raise EnvironmentLacks(f"there is no environment {spec} here")
+    return found
+
+
+def _results(repo: Any, build: Build, environment: Any, machine: Any) -> Any:
+    params = {**machine.__dict__, "python": environment.python, **environment.requirements}
+    return Results(
+        params,
+        environment.requirements,
+        build.id,
+        repo.get_date(build.id),
+        environment.python,
+        environment.name,
+        environment.env_vars,
+    )
+
+
+def _install(conf: Any, repo: Any, station: Station, save: bool) -> None:
+    if isinstance(station.environment, TorchEnvironment):
+        try:
+            station.environment.install_project(conf, repo, station.build.id)
+        except NoEnvironment as error:
+            raise EnvironmentLacks(str(error)) from None
+    if save:
+        repo.remember(station.build.id)
+        station.results.load_data(conf.results_dir)
+        saving.hold(station.results)
+
+
+def _import_suite(stations: Sequence[Station]) -> None:
+    with ThreadPoolExecutor(len(stations)) as pool:
+        answers = list(pool.map(lambda station: station.spawner.preimport(), stations))
+    for station, (success, output) in zip(stations, answers, strict=True):
+        if not success:
+            last = [line.strip() for line in str(output).splitlines() if line.strip()]
+            why = last[-1] if last else "its process ended"
+            raise EnvironmentLacks(f"the suite cannot be imported with torch {station.build.version}: {why}")
+
+
+def _close(run: state.Run, station: Station) -> None:
+    try:
+        station.save(at_once=True)
+    finally:
+        station.spawner.interrupted = station.spawner.interrupted or run.stopped
+        station.spawner.close()
