@@ -147,20 +147,20 @@ def _place(conf: Any, repo: Any, place: Where) -> tuple[Build, Any]:
     python = re.match(rf"{TOOL}-py([\d.]+t?)", name)
     found = _environments(conf, TOOL)
     chosen = [environment for environment in found if name in (TOOL, environment.name)]
-    if not chosen and python:
-        chosen = _environments(conf, f"{TOOL}:{python[1]}")
     if not chosen:
-        raise EnvironmentLacks(f"there is no environment {name} here")
+        if not python:
+            raise EnvironmentLacks(f"there is no environment {name} here")
+        chosen = _environments(conf, f"{TOOL}:{python[1]}", name)
     why = chosen[0].why_not(repo.ledger, build)
     if why is not None:
         raise EnvironmentLacks(why)
     return build, chosen[0]
 
 
-def _environments(conf: Any, spec: str) -> list[Any]:
+def _environments(conf: Any, spec: str, name: str = "") -> list[Any]:
     found = list(asv.environment.get_environments(conf, [spec], verbose=False))
     if not found:
-        raise EnvironmentLacks(f"there is no environment {spec} here")
+        raise EnvironmentLacks(f"there is no environment {name or spec} here")
     return found
 
 
