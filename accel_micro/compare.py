@@ -105,7 +105,14 @@ def compare(
     if measure is not None and comparison.undecided:
         decided = [row for row in comparison.rows if row.verdict.decided]
         fresh = measure(comparison, comparison.undecided)
-        comparison = replace(comparison, rows=compared.ordered([*decided, *fresh]))
+        rows = compared.ordered([*decided, *fresh])
+        paired = replace(paired, pairs=tuple(row.pair for row in rows))
+        comparison = replace(
+            comparison,
+            rows=rows,
+            paired=paired,
+            cautions=compared.cautions(sides[0].kind, paired, sides),
+        )
     return comparison
 
 

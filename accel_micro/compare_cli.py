@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from accel_micro.commands import WRONG_USE, Room, reported, say_error
+from accel_micro.commands import WRONG_USE, Room, reported, say_error, stderr
+from accel_micro.compare_measure import BUDGET_MINUTES, INTERRUPTED, Measuring
 from accel_micro.history import HistoryRequest
 
 
@@ -67,6 +68,13 @@ def compare(
     ] = None,
     alpha: Annotated[float, typer.Option(help="Share of false ones among what is called different.")] = 0.01,
     all_rows: Annotated[bool, typer.Option("--all", help="List all rows, invariant ones too.")] = False,
+    measure: Annotated[
+        bool,
+        typer.Option("--measure", help="Measure what is not decided, both sides by turns, until it is."),
+    ] = False,
+    budget: Annotated[
+        float, typer.Option(min=0.01, metavar="MINUTES", help="Most time that --measure takes for all cases.")
+    ] = BUDGET_MINUTES,
     fail_on: Annotated[
         FailOn | None,
         typer.Option(help="Exit with 1 when there is a regression, with 4 when every row is inconclusive."),
@@ -81,19 +89,22 @@ def compare(
 ) -> None:
     """Say which cases are slower, faster or the same, from stored results, and which are not decided.
 
-    Exits with 0; with 3 when there is nothing to compare; see --fail-on for 1 and 4.
+    Exits with 0; with 3 when there is nothing to compare; with 130 when --measure was interrupted, and what was
+    measured is saved and compared; see --fail-on for 1 and 4.
     """
     from accel_micro import compare as comparing
+    from accel_micro.asv_plugin.embedding import SessionError
     from accel_micro.comparison.sides import NotMeasured, WrongSides
     from accel_micro.report.comparison import render
+    from accel_micro.report.progress import listener
 
     _check("--tolerance", tolerance, 1.0)
     _check("--alpha", alpha, 0.5)
     _check_patterns(bench or [])
     clocks = tuple(dict.fromkeys(one.value for one in clock or ()))
     if history:
-        if contender is not None or build is not None or fail_on is not None:
-            say_error("--history takes one range of builds at most, and neither --build nor --fail-on")
+        if contender is not None or build is not None or fail_on is not None or measure:
+            say_error("--history takes one range of builds at most, and not --build, --measure or --fail-on")
             raise typer.Exit(WRONG_USE)
         _print_history(
             HistoryRequest(
@@ -126,18 +137,33 @@ def compare(
         config=config,
         out=out,
     )
+    bar = listener(stderr()) if measure else None
+    measuring = None
+    if bar is not None:
+        results = None if out is None else out / "results"
+        measuring = Measuring(config, results, 60 * budget, started=bar.case_started, ended=bar.case_finished)
     with reported():
         room = Room.of(config, out)
         try:
-            comparison = comparing.compare(request, Path(room.conf.results_dir), room.ledger)
+            comparison = comparing.compare(
+                request, Path(room.conf.results_dir), room.ledger, measure=measuring
+            )
         except WrongSides as error:
             say_error(str(error))
             raise typer.Exit(WRONG_USE) from None
         except NotMeasured as error:
             say_error(str(error))
             raise typer.Exit(comparing.NOTHING_COMPARED) from None
+        except SessionError as error:
+            say_error(str(error))
+            raise typer.Exit(error.exit_code) from None
+        finally:
+            if bar is not None:
+                bar.finished()
     command = comparing.next_command(request, comparison)
     render(comparison, format.value, all_rows=all_rows, next_command=command)
+    if measuring is not None and measuring.interrupted:
+        raise typer.Exit(INTERRUPTED)
     raise typer.Exit(comparing.exit_code(comparison, fail_on is FailOn.regression))
 
 

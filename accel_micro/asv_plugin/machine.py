@@ -41,6 +41,11 @@ def install() -> None:
     )
 
 
+def is_this(name: str) -> bool:
+    """Whether results of a machine of that name are this one's: it is called so, or was in an earlier run."""
+    return name == Machine.get_unique_machine_name() or bool(_known(name, None))
+
+
 def _known(name: str, path: str | None) -> dict[str, Any]:
     try:
         return dict(MachineCollection.load(name, _path=path))

@@ -37,7 +37,7 @@ class Where:
     Attributes:
         build: a name, version, date or id, as on the command line; `HEAD` for the installed torch.
         environment: name of asv's environment, as in the records. Without one the installed torch is run where it
-            is, and any other build in an environment of its own.
+            is, and any other build in an environment of its own; so is one that was installed and is no more.
     """
 
     build: str = "HEAD"
@@ -139,10 +139,9 @@ def _place(conf: Any, repo: Any, place: Where) -> tuple[Build, Any]:
         installed = repo.head()
     here = installed is not None and installed.id == build.id
     name = place.environment or (EXISTING if here else TOOL)
+    if name.startswith(EXISTING) and not here:
+        name = TOOL  # it was installed when it was measured, and no more
     if name.startswith(EXISTING):
-        if not here:
-            has = installed.version if installed else "missing"
-            raise WrongUse(f"torch {build.version} is not the installed torch, which is {has}")
         return build, _environments(conf, EXISTING)[0]
     python = re.match(rf"{TOOL}-py([\d.]+t?)", name)
     found = _environments(conf, TOOL)
