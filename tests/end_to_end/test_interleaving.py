@@ -1,0 +1,122 @@
+"""Two nightlies measured by turns until it is decided which op got slower: nothing in it is a stand-in but the dates.
+
+The wheels are the installed torch under other versions; in the later one a function of `torch.nn.functional` does
+its work twice.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from accel_micro.builds import identify
+from accel_micro.measure.records import read_all
+from tests.asv_plugin.conftest import Suite
+from tests.end_to_end.repacked import CannotRepack, Repacked, Served, serving
+
+pytestmark = pytest.mark.slow
+
+BEFORE, AFTER = "2.15.0.dev20261101", "2.15.0.dev20261102"
+
+OPS = """
+from torch.nn import functional
+
+
+@op(quick=["rows=256 width=1024"], backward=False)
+def softmax(t, rows, width):
+    x = t(rows, width)
+    return lambda: functional.softmax(x, dim=1)
+
+
+@op(quick=["n=64"], backward=False)
+def mm(t, n):
+    a, b = t(n, n), t(n, n)
+    return lambda: torch.mm(a, b)
+"""
+
+
+def slower(text: str) -> str:
+    """`functional.softmax` with its work done once more."""
+    changed = re.sub(
+        r"(def softmax\((?:.*?)\n)(    if dtype is None:\n        ret = input\.softmax)",
+        r"\1    input.softmax(dim)\n\2",
+        text,
+        count=1,
+        flags=re.DOTALL,
+    )
+    assert changed != text
+    return changed
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Served]:
+    try:
+        torch = Repacked(tmp_path / "common")
+    except CannotRepack as why:
+        pytest.skip(str(why))
+    variant = torch.version.partition("+")[2]
+    local = f"+{variant}" if variant else ""
+    with serving() as served:
+        served.add(torch.wheel(BEFORE + local, f"{1:040x}"))
+        served.add(torch.wheel(AFTER + local, f"{2:040x}", slower))
+        yield served
+    shutil.rmtree(tmp_path / "suite" / "env", ignore_errors=True)  # gigabytes
+    (tmp_path / "common").unlink()
+
+
+def test_what_one_process_leaves_open_is_measured_until_it_is_decided(
+    suite: Suite, index: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite.environment["ACCEL_MICRO_INDEXES"] = index.url
+    suite.add("ops", OPS, fake=False)
+    run = suite.asv("run", "20261031..20261102", "-a", "rounds=1", patience_seconds=1200)
+    assert run.code == 0, run.output
+    stored = len(list(read_all(suite.results)))
+    assert stored == 4
+
+    command = [sys.executable, "-m", "accel_micro", "compare", BEFORE, AFTER, "--measure", "--budget", "4"]
+    done = subprocess.run(
+        [*command, "--format", "json", "--fail-on", "regression"],
+        cwd=suite.path,
+        env=suite.environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    rows = {row["op"]: row for row in json.loads(done.stdout)["rows"]}
+    assert rows["ops.softmax"]["kind"] == "regression"
+    assert rows["ops.softmax"]["ratio"] > 1.4
+    assert rows["ops.mm"]["kind"] in ("invariant", "inconclusive")
+    assert {row["conditions"] for row in rows.values()} == {"interleaved"}
+
+    fresh = list(read_all(suite.results))
+    session = max(fresh, key=lambda record: record.started).session
+    measured = [record for record in fresh if record.session == session]
+    assert len(measured) == len(fresh) - stored
+    assert {record.build for record in measured} == {identify(BEFORE).id, identify(AFTER).id}
+    slow = sorted((r for r in measured if r.case.op == "ops.softmax"), key=lambda r: (r.started, r.round))
+    assert len(slow) % 2 == 0
+    assert [r.round for r in slow] == [i // 2 + 1 for i in range(len(slow))], "both sides by turns"
+    again = subprocess.run(
+        [*command[:6], "--format", "json"],
+        cwd=suite.path,
+        env=suite.environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    told = {row["op"]: row["kind"] for row in json.loads(again.stdout)["rows"]}
+    assert told["ops.softmax"] == "regression", "what was measured is stored"
+    with capsys.disabled():
+        for name, row in rows.items():
+            print(f"\n{name}: {row['kind']}, ratio {row['ratio']:.3f}, q {row['q_value']:.1e}", end="")
+        print(f"; {len(measured)} processes")
