@@ -3,11 +3,12 @@
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from accel_micro.calibrate_run import CLOCK, Run, Turn, run
 from accel_micro.measure.records import Case, Record
@@ -122,15 +123,51 @@ def calibrate(
     return outcomes
 
 
-def bench(request: Request) -> AbstractContextManager[Bench]:
+@contextmanager
+def bench(request: Request) -> Iterator[Bench]:
     """The installed torch, through asv.
 
     Raises:
         SessionError: nothing can be run; the message is one sentence.
     """
-    from accel_micro.asv_plugin.session import SessionError
+    from accel_micro.asv_plugin.interleaving import SessionError, interleaved
+    from accel_micro.asv_plugin.opening import Where
 
-    raise SessionError("processes cannot be interleaved here yet", NOTHING_TIMED)
+    installed = Where()
+    with interleaved(
+        request.config,
+        places=[installed],
+        devices=request.devices,
+        clocks=(CLOCK,),
+        results=None if request.out is None else request.out / "results",
+    ) as measure:
+        devices = measure.devices(installed)
+        for name in request.devices:
+            if name not in devices:
+                raise SessionError(
+                    f"{name} is not to be had here; there is {', '.join(devices)}", NOTHING_TIMED
+                )
+        yield _Installed(
+            results=measure.results,
+            devices=devices,
+            torch_version=measure.version(installed),
+            facts=measure.facts,
+            measure=partial(measure, installed),
+        )
+
+
+@dataclass(frozen=True)
+class _Installed:
+    results: Path
+    devices: Sequence[str]
+    torch_version: str
+    facts: Sequence[Mapping[str, Any]]
+    measure: Callable[[Case], Record]
+
+    def definitions(self, device: str) -> "Sequence[Definition]":
+        from accel_micro.calibrate_cases import definitions
+
+        return definitions(self.facts, device)
 
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:
@@ -149,8 +186,6 @@ def calibration_of(measured: Run, torch_version: str, alpha: float = ALPHA) -> C
     Raises:
         ValueError: nothing was measured.
     """
-    from functools import partial
-
     from accel_micro.measure.gate import FULL_SPEED
     from accel_micro.stats import judge
     from accel_micro.stats.calibration import CaseRun, find

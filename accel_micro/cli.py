@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from accel_micro.builds_cli import app as builds_app
+from accel_micro.calibrate_cli import calibrate
 from accel_micro.compare_cli import compare
 from accel_micro.report_cli import report
 
@@ -19,6 +20,7 @@ app = typer.Typer(
 )
 app.add_typer(builds_app)
 app.command()(compare)
+app.command()(calibrate)
 app.command()(report)
 
 

@@ -117,9 +117,30 @@ class Measure:
                         found[case] = None
         return tuple(found)
 
-    def build(self, place: "Where") -> str:
-        """Id of the build of a place, as in its records."""
-        return self._stations[place].build.id
+    def version(self, place: "Where") -> str:
+        """Version of the build of a place."""
+        return self._stations[place].build.version
+
+    def devices(self, place: "Where") -> tuple[str, ...]:
+        """The devices that a place has, of those asked for.
+
+        Raises:
+            EnvironmentLacks: it has none of them; the message says why.
+        """
+        from accel_micro.asv_plugin.errors import EnvironmentLacks
+
+        asked = self._run.devices(self._stations[place].report)
+        found = tuple(name for name, facts in asked.items() if facts["unavailable"] is None)
+        if not found:
+            raise EnvironmentLacks(next((str(facts["unavailable"]) for facts in asked.values()), "no device"))
+        return found
+
+    @property
+    def facts(self) -> list[Mapping[str, Any]]:
+        """What the suite attaches to its benchmarks, see `suite`: one for each op, direction and clock."""
+        from accel_micro.asv_plugin.state import OP_KEY
+
+        return [benchmark[OP_KEY] for benchmark in self._benchmarks.values() if OP_KEY in benchmark]
 
     def _wanted(self, station: "Station", case: Case) -> dict[str, int] | str:
         """Benchmark → index of the parameters that are this case, for each clock; or why there is none."""
