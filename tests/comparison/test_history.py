@@ -177,7 +177,7 @@ def test_the_command_lists_changes(tmp_path: Path) -> None:
     ("words", "code", "says"),
     [
         (["--history", "a", "b"], 2, "one range"),
-        (["--history", "--fail-on", "regression"], 2, "neither"),
+        (["--history", "--fail-on", "regression"], 2, "not --build"),
         (["--history", "--device", "cuda"], 3, "no results of cuda"),
         (["--history", "20271101..20271102"], 3, "no results of 20271101..20271102"),
         (["--history", "nonsense"], 2, "nonsense"),
