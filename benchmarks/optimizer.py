@@ -19,7 +19,10 @@ from accel_micro.suite import op
 
 MANY, FEW = "tensors=160 elements=1024", "tensors=4 elements=1048576"
 IMPLEMENTATIONS = ("forloop", "foreach", "fused")
-BETAS = (1 - 3 / 32, 1 - 1 / 1024)  # near the usual 0.9 and 0.999, but float32 holds them, and 1 - beta², exactly
+BETAS = (
+    1 - 3 / 32,
+    1 - 1 / 1024,
+)  # near the usual 0.9 and 0.999, but float32 holds them, and 1 - beta², exactly
 FACTS = {
     "standard": [f"{size} impl={impl}" for size in (MANY, FEW) for impl in IMPLEMENTATIONS],
     "full": [f"tensors=4 elements=16777216 impl={impl}" for impl in IMPLEMENTATIONS],

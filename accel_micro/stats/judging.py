@@ -33,7 +33,7 @@ _POWER: Final = 0.8416
 
 _FEWEST_IN_MODE: Final = 3
 _MOST_PROCESSES: Final = 400
-_UNEVEN: Final = 0.05
+_UNEVEN: Final = 0.1
 """Below this p-value of Fisher's test nothing is called invariant: the sides were not in the same modes."""
 
 _SURELY_UNEVEN: Final = 0.01
