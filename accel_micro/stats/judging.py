@@ -171,7 +171,7 @@ def _compare(baseline: Side, contender: Side) -> tuple[Verdict, Contrast | None,
     (base, base_noise), (cont, cont_noise) = medians
     verdict = Verdict(
         kind="inconclusive",
-        ratio=math.exp(_mean(cont) - _mean(base)) if base and cont else math.nan,
+        ratio=_exp(_mean(cont) - _mean(base)) if base and cont else math.nan,
         ratio_low=0.0,
         ratio_high=math.inf,
         p_value=1.0,
@@ -198,9 +198,9 @@ def _compare(baseline: Side, contender: Side) -> tuple[Verdict, Contrast | None,
     half = contrast.half_width(CONFIDENCE)
     found = replace(
         verdict,
-        ratio=math.exp(contrast.difference),
-        ratio_low=math.exp(contrast.difference - half),
-        ratio_high=math.exp(contrast.difference + half),
+        ratio=_exp(contrast.difference),
+        ratio_low=_exp(contrast.difference - half),
+        ratio_high=_exp(contrast.difference + half),
         p_value=p_value,
         baseline_spread=math.sqrt(contrast.variances[0]),
         contender_spread=math.sqrt(contrast.variances[1]),
@@ -263,6 +263,11 @@ def _medians(side: Side) -> tuple[list[float], float]:
         quartiles = ordered[(3 * count) // 4] - ordered[count // 4] if count > 3 else 0.0
         variances.append((0.929 * quartiles / median) ** 2 / count)
     return logs, math.fsum(variances) / len(variances) if variances else 0.0
+
+
+def _exp(value: float) -> float:
+    # Samples of one process that differ by orders of magnitude give an interval that no float holds.
+    return math.exp(value) if value < 700 else math.inf
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -212,6 +212,7 @@ def test_swapped_sides_give_the_opposite(baseline: list[list[float]], contender:
     assert other.kind == OPPOSITE.get(one.kind, one.kind)
 
 
+@example([[1.0]] * 3, [[1.0], [1.0], [4.0, 2**-8, 2**-9, 2**-9]], 0)
 @given(sides, sides, st.integers(-12, 12))
 def test_another_unit_of_time_changes_nothing(
     baseline: list[list[float]], contender: list[list[float]], power: int
