@@ -12,7 +12,7 @@ from scipy import stats
 
 from accel_micro.stats import Verdict, judge, judge_family
 from accel_micro.stats.judging import FEWEST, q_values
-from tests.stats.worlds import LOG_NORMAL, WORLDS, World
+from tests.stats.sides import LOG_NORMAL, WORLDS, World
 
 REPETITIONS = 2000
 ALPHA = 0.01

@@ -1,56 +1,57 @@
-"""Machines on paper: two sides of processes, measured in turns A B B A, on a machine that is as it is said to be."""
+"""Machines that do not exist: medians of processes of one build that ran one after the other."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
-SAMPLES = 20
-SLOWER = 1.8
-"""How much slower the second speed of a machine is (measured on two shared cores of an AMD EPYC)."""
+World = Callable[[np.random.Generator, int], np.ndarray]
+SPREAD = 0.01
 
 
-@dataclass(frozen=True)
-class World:
-    """A machine.
-
-    Attributes:
-        spread: standard deviation of the log medians of processes.
-        within: the same of the samples of one process.
-        stray: share of samples that take longer, by an exponential with mean 30 %.
-        slow: share of processes that run at the slow speed from beginning to end, without a flag.
-        drift: by which it becomes slower from the first process to the last.
-        processes: a side.
-    """
-
-    spread: float = 0.01
-    within: float = 0.005
-    stray: float = 0.0
-    slow: float = 0.0
-    drift: float = 0.0
-    processes: int = 10
-
-    def sides(
-        self, rng: np.random.Generator, change: float = 0.0
-    ) -> tuple[list[list[float]], list[list[float]]]:
-        """Baseline and contender; the contender takes `1 + change` times as long."""
-        count = 2 * self.processes
-        place = np.arange(count)
-        contends = np.isin(place % 4, (1, 2))
-        level = rng.normal(0, self.spread, count) + self.drift * place / count + math.log1p(change) * contends
-        level += math.log(SLOWER) * (rng.random(count) < self.slow)
-        samples = level[:, None] + rng.normal(0, self.within, (count, SAMPLES))
-        samples += rng.exponential(0.3, samples.shape) * (rng.random(samples.shape) < self.stray)
-        seconds = 1e-4 * np.exp(samples)
-        return seconds[~contends].tolist(), seconds[contends].tolist()
+def quiet(chance: np.random.Generator, processes: int) -> np.ndarray:
+    """Log medians that differ by 1 % (standard deviation)."""
+    return chance.normal(0, SPREAD, processes)
 
 
-LOG_NORMAL = {f"sd {100 * spread:g} %": World(spread) for spread in (0.005, 0.01, 0.02)}
-OTHERS = {
-    "heavy tails": World(stray=0.1),
-    "one in seven slow": World(slow=1 / 7),
-    "three in ten slow": World(slow=0.3),
-    "half slow": World(slow=0.5),
-    "drift 5 %": World(drift=0.05),
+def two_modes(chance: np.random.Generator, processes: int) -> np.ndarray:
+    """One process in seven runs 1.8 times slower."""
+    slow = chance.random(processes) < 1 / 7
+    return quiet(chance, processes) + math.log(1.8) * slow
+
+
+def drifting(chance: np.random.Generator, processes: int) -> np.ndarray:
+    """Ever slower, by a spread every ten processes."""
+    return quiet(chance, processes) + SPREAD * np.arange(processes) / 10
+
+
+def heavy_tailed(chance: np.random.Generator, processes: int) -> np.ndarray:
+    """Student's t with 2.5 degrees of freedom."""
+    return SPREAD * chance.standard_t(2.5, processes)
+
+
+def bursts(chance: np.random.Generator, processes: int) -> np.ndarray:
+    """Something else runs now and then, for three processes, and slows them by 10 %."""
+    begins = chance.random(processes + 2) < 0.07
+    hit = begins[2:] | begins[1:-1] | begins[:-2]
+    return quiet(chance, processes) + 0.1 * hit
+
+
+def in_step(chance: np.random.Generator, processes: int) -> np.ndarray:
+    """Something else runs for every third and fourth process: bursts in step with A B B A, by 1.2 spreads."""
+    order = np.arange(processes) + chance.integers(4)
+    return quiet(chance, processes) + 1.2 * SPREAD * (order % 4 < 2)
+
+
+SOUND: dict[str, World] = {
+    "quiet": quiet,
+    "two modes": two_modes,
+    "drifting": drifting,
+    "heavy-tailed": heavy_tailed,
+    "bursts": bursts,
 }
-WORLDS = {**LOG_NORMAL, **OTHERS}
+
+
+def processes(logs: np.ndarray, seconds: float = 1e-3) -> tuple[tuple[float, ...], ...]:
+    """Processes with these log medians, of one sample each."""
+    return tuple((seconds * float(value),) for value in np.exp(logs))
