@@ -229,6 +229,7 @@ def test_the_theme_is_remembered_on_all_pages(open_page: Any) -> None:
     dark = page.evaluate(background)
     assert dark != light
     page.click("nav a:text('Significance')")
+    page.wait_for_url("**/significance.html*")  # until it is loaded: a click does not wait for that
     assert page.evaluate(background) == dark
 
 
