@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from accel_micro.stats.modes import Modes, find_modes
+from accel_micro.stats.modes import Modes, find_modes, one_mode
 from accel_micro.stats.verdict import Kind, Verdict
 
 FEWEST: Final = 3
@@ -190,7 +190,7 @@ def _compare(baseline: Side, contender: Side) -> tuple[Verdict, Contrast | None,
     if modes.count > 1:
         uneven_p = _fisher(modes)
         uneven = uneven_p < _UNEVEN
-        everything = _contrast(base, cont, Modes((0,) * len(base), (0,) * len(cont), 1), noise)
+        everything = _contrast(base, cont, one_mode(len(base), len(cont)), noise)
         other = max(uneven_p, everything.p_value)
         if other < min(p_value, _SURELY_UNEVEN):
             contrast = everything
@@ -299,7 +299,7 @@ def _contrast(
     ]
     shared = [cell for cell in cells if cell[0] and cell[1]]
     if not shared:
-        return _contrast(baseline, contender, Modes((0,) * len(baseline), (0,) * len(contender), 1), noise)
+        return _contrast(baseline, contender, one_mode(len(baseline), len(contender)), noise)
     used = [cell for cell in shared if min(map(len, cell)) >= _FEWEST_IN_MODE] or [max(shared, key=_weight)]
     total = math.fsum(map(_weight, used))
     difference = math.fsum(_weight(cell) * (_mean(cell[1]) - _mean(cell[0])) for cell in used) / total

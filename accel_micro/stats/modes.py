@@ -56,11 +56,11 @@ def find_modes(baseline: Sequence[float], contender: Sequence[float]) -> Modes:
     """
     sizes = len(baseline), len(contender)
     if min(sizes) < FEWEST:
-        return _one(*sizes)
+        return one_mode(*sizes)
     gap = _gap(baseline, contender)
     groups = _groups(baseline, gap), _groups(contender, gap)
     if len(groups[0]) == len(groups[1]) == 1:
-        return _one(*sizes)
+        return one_mode(*sizes)
     shifts = [0.0, *(b - a for a in groups[0] for b in groups[1])]
     shift = min(shifts, key=lambda s: (_count(baseline, contender, s, gap), abs(s)))
     pooled = sorted(
@@ -75,7 +75,8 @@ def find_modes(baseline: Sequence[float], contender: Sequence[float]) -> Modes:
     return Modes(tuple(labels[0]), tuple(labels[1]), mode + 1)
 
 
-def _one(baseline: int, contender: int) -> Modes:
+def one_mode(baseline: int, contender: int) -> Modes:
+    """All processes in one mode; how many there are of each side."""
     return Modes((0,) * baseline, (0,) * contender, 1)
 
 
