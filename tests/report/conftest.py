@@ -1,6 +1,8 @@
-"""Golden files as plain files, one each, so that a change of a report reads as what people see."""
+"""Golden files as plain files, one each, so that a change of a report reads as what people see; and a browser."""
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -24,3 +26,16 @@ def golden(snapshot: SnapshotAssertion) -> Callable[[str], SnapshotAssertion]:
         return snapshot.use_extension(Extension)
 
     return with_ending
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, for a module of tests."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("no chromium on this machine")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()

@@ -1,6 +1,5 @@
 """The pages in a browser, opened as files with no network: they ask nobody, and work by mouse and keyboard."""
 
-import shutil
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -15,23 +14,12 @@ from tests.report.site_results import CONV, DAYS, ENVIRONMENT, MM, NEWEST, WRONG
 
 pytestmark = pytest.mark.slow
 
-sync_api = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytest.importorskip("playwright.sync_api")
 
 CASE, STEPPED, FAILED = (
     f"cases/{file_name(Place('workshop', ENVIRONMENT), case)}" for case in (MM, CONV, WRONG)
 )
 PAGES = ("overview.html", "significance.html", "builds.html", "machines.html", CASE, STEPPED, FAILED)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("no chromium on this machine")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
