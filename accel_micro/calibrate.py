@@ -46,7 +46,10 @@ class Bench(Protocol):
     def definitions(self, device: str) -> "Sequence[Definition]":
         """The ops of the suite, with what of them is run on that device."""
 
-    def measure(self, case: Case) -> Record:
+    def renew(self, lanes: Sequence[int]) -> None:
+        """Let the next processes come from fresh servers, one a lane."""
+
+    def measure(self, case: Case, lane: int) -> Record:
         """One fresh process; its record is saved."""
 
 
@@ -111,6 +114,7 @@ def calibrate(
             comparisons=FEWEST_COMPARISONS,
             tell=tell,
             ended=ended,
+            renew=bench.renew,
             now=now,
         )
         calibration = calibration_of(measured, bench.torch_version) if measured.cases else None
@@ -153,6 +157,7 @@ def bench(request: Request) -> Iterator[Bench]:
             torch_version=measure.version(installed),
             facts=measure.facts,
             measure=partial(measure, installed),
+            renew=partial(measure.renew, [installed]),
         )
 
 
@@ -162,7 +167,8 @@ class _Installed:
     devices: Sequence[str]
     torch_version: str
     facts: Sequence[Mapping[str, Any]]
-    measure: Callable[[Case], Record]
+    measure: Callable[[Case, int], Record]
+    renew: Callable[[Sequence[int]], None]
 
     def definitions(self, device: str) -> "Sequence[Definition]":
         from accel_micro.calibrate_cases import definitions

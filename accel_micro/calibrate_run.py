@@ -12,7 +12,9 @@ CLOCK: Final = "throughput"
 
 _AT_ONCE: Final = 2
 
-Measure = Callable[[Case], Record]
+Measure = Callable[[Case, int], Record]
+"""One process of a case, in a lane: see `asv_plugin.interleaving.Measure`."""
+
 Stopped = Literal["time", "processes", "interrupted", "nothing left"]
 
 
@@ -62,16 +64,21 @@ def run(
     comparisons: int = 0,
     tell: Callable[[Turn], None] | None = None,
     ended: Callable[[Record], None] | None = None,
+    renew: Callable[[Sequence[int]], None] | None = None,
     now: Callable[[], float] = time.monotonic,
 ) -> Run:
     """Measure cases in turns, two processes of each at a time, as a comparison does: A B, and next time B A.
 
+    No two processes of a case share a server: both of a turn are in lanes of their own, and these are renewed
+    before each turn, as those of a comparison are.
+
     Args:
         candidates: the first `cases` of them are measured; one that has no time is replaced by the next.
-        measure: one process. KeyboardInterrupt ends the run; what was measured is kept.
+        measure: one process in lane 0 or 1. KeyboardInterrupt ends the run; what was measured is kept.
         seconds: no process is started later than that. processes: of a case at most. One of both must be given.
         most_seconds: as long as there are fewer than so many `comparisons` of a case with itself, processes are
             started until then.
+        renew: is called before each turn with the lanes that processes will be in.
 
     Raises:
         ValueError: neither `seconds` nor `processes` is given.
@@ -80,6 +87,7 @@ def run(
         raise ValueError("seconds or processes must be given")
     loop = _Loop(candidates, measure, cases, seconds, processes, tell, ended, now)
     loop.most_seconds, loop.comparisons = most_seconds, comparisons
+    loop.renew = renew or loop.renew
     return loop.run()
 
 
@@ -99,6 +107,7 @@ class _Loop:
         self.measure, self.now = measure, now
         self.seconds, self.processes = seconds, processes
         self.tell, self.ended = tell or (lambda turn: None), ended or (lambda record: None)
+        self.renew: Callable[[Sequence[int]], None] = lambda lanes: None
         self.most_seconds: float | None = None
         self.comparisons = 0
         self.begin = now()
@@ -120,13 +129,15 @@ class _Loop:
                     len(each.records) >= self.processes for each in self.cases
                 ):
                     return "processes"
+                if self.seconds is None or self.now() - self.begin < self._end(self.seconds):
+                    self.renew(range(_AT_ONCE))
                 for measured in list(self.cases):
-                    for _ in range(_AT_ONCE):
+                    for lane in range(_AT_ONCE):
                         if self.seconds is not None and self.now() - self.begin >= self._end(self.seconds):
                             return "time"
                         if self.processes is not None and len(measured.records) >= self.processes:
                             break
-                        if not self._measure(measured):
+                        if not self._measure(measured, lane):
                             break
         except KeyboardInterrupt:
             return "interrupted"
@@ -142,11 +153,11 @@ class _Loop:
         enough = sum(len(each.records) // size for each in self.cases) >= self.comparisons
         return seconds if enough else max(seconds, self.most_seconds)
 
-    def _measure(self, measured: Measured) -> bool:
+    def _measure(self, measured: Measured, lane: int) -> bool:
         self.number += 1
         self.tell(Turn(measured.case, self.number, self._total()))
         began = self.now()
-        record = self.measure(measured.case)
+        record = self.measure(measured.case, lane)
         self.ended(record)
         if not (CLOCK in record.clocks and record.clocks[CLOCK].samples):
             self.failed.append(record)

@@ -1,7 +1,8 @@
 """`accel-micro compare --measure`: fresh processes for what stored results leave open, both sides by turns."""
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -47,7 +48,7 @@ class Measuring:
         self._started, self._ended, self._now = started, ended, now
         self._records: dict[Subject, list[Record]] = {}
         self._processes = 0
-        self._seconds = 0.0
+        self._began: float | None = None
         self.interrupted = False
 
     def __call__(self, comparison: "Comparison", rows: "Sequence[Compared]") -> "Sequence[Compared]":
@@ -72,18 +73,18 @@ class Measuring:
         ) as measure:
 
             def process(subject: "Subject") -> Record:
-                began = self._now()
-                try:
+                with self._noticing_ctrl_c():
                     record = measure(*subject)
-                except KeyboardInterrupt:
-                    self.interrupted = True
-                    raise
                 self._processes += 1
-                self._seconds += self._now() - began
                 self._records.setdefault(subject, []).append(record)
                 self._ended(record)
                 return record
 
+            def renew(subjects: "Sequence[Subject]") -> None:
+                with self._noticing_ctrl_c():
+                    measure.renew([place for place, _ in subjects])
+
+            self._began = self._now()
             decisions = decide(
                 pairs,
                 process,
@@ -91,8 +92,17 @@ class Measuring:
                 alpha=comparison.alpha,
                 now=self._now,
                 tell=self._tell,
+                renew=renew,
             )
         return self._rows(rows, decisions)
+
+    @contextlib.contextmanager
+    def _noticing_ctrl_c(self) -> Iterator[None]:
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.interrupted = True
+            raise
 
     def _tell(self, event: "Event[Subject]") -> None:
         from accel_micro.comparison.deciding import Turn
@@ -101,8 +111,9 @@ class Measuring:
         if not isinstance(event, Turn):
             return
         left = 2 * (PLAN.processes[-1] - event.number + 1) * event.open
-        if self._processes:
-            left = min(left, int(event.seconds_left * self._processes / max(self._seconds, 1e-9)))
+        if self._processes and self._began is not None:
+            seconds = max(self._now() - self._began, 1e-9)
+            left = min(left, int(event.seconds_left * self._processes / seconds))
         self._started(event.subject[1], self._processes + 1, self._processes + max(left, 1))
 
     def _rows(self, rows: "Sequence[Compared]", decisions: "Sequence[Decision[Subject]]") -> "list[Compared]":

@@ -49,6 +49,8 @@ class FakeBench:
     clock: float = 0.0
     seconds_a_process: float = 1.0
     measured: list[Case] = field(default_factory=list)
+    renewed: list[tuple[tuple[int, ...], int]] = field(default_factory=list)
+    lanes: list[int] = field(default_factory=list)
     chance: np.random.Generator = field(default_factory=lambda: np.random.default_rng(5))
 
     def now(self) -> float:
@@ -57,7 +59,11 @@ class FakeBench:
     def definitions(self, device: str) -> list[Definition]:
         return SUITE
 
-    def measure(self, case: Case) -> Record:
+    def renew(self, lanes: Sequence[int]) -> None:
+        self.renewed.append((tuple(lanes), len(self.measured)))
+
+    def measure(self, case: Case, lane: int = 0) -> Record:
+        self.lanes.append(lane)
         if len(self.measured) >= self.end_after:
             raise KeyboardInterrupt
         self.measured.append(case)
@@ -142,8 +148,18 @@ def test_short_runs_have_fewer_cases(seconds: float) -> None:
 
 def test_cases_take_turns_two_processes_at_a_time(tmp_path: Path) -> None:
     bench = FakeBench(tmp_path)
-    done = run(spread(SUITE, "cpu"), bench.measure, cases=3, seconds=None, processes=4, now=bench.now)
+    done = run(
+        spread(SUITE, "cpu"),
+        bench.measure,
+        cases=3,
+        seconds=None,
+        processes=4,
+        renew=bench.renew,
+        now=bench.now,
+    )
     assert done.stopped == "processes"
+    assert bench.renewed == [((0, 1), 0), ((0, 1), 6)], "no server serves a case twice"
+    assert bench.lanes == [0, 1] * 6
     ops = [case.family for case in bench.measured]
     turn = ["attention", "attention", "conv2d", "conv2d", "matmul", "matmul"]
     assert ops == turn + turn

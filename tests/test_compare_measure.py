@@ -26,9 +26,13 @@ class Asv:
     interrupts_at: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
     turns: list[tuple[Where, Case]] = field(default_factory=list)
+    renewed: list[tuple[int, list[str]]] = field(default_factory=list)
+
+    def renew(self, places: list[Where]) -> None:
+        self.renewed.append((len(self.turns), [place.build for place in places]))
 
     @contextlib.contextmanager
-    def interleaved(self, config: Path | None, **options: Any) -> Iterator[Callable[[Where, Case], Record]]:
+    def interleaved(self, config: Path | None, **options: Any) -> Iterator["Asv"]:
         self.options = options
         yield self
 
@@ -94,6 +98,9 @@ def test_only_what_is_open_is_measured_and_judged_by_fresh_processes(
     assert {turned.op for _, turned in asv.turns} == {case("open").op}
     places = [place.build for place, _ in asv.turns]
     assert places == [OLD.id, NEW.id, NEW.id, OLD.id] * 2
+    assert asv.renewed == [(number, [OLD.id, NEW.id]) for number in (0, 2, 4, 6)], (
+        "no server serves a pair twice"
+    )
     assert {place.environment for place, _ in asv.turns} == {"torch-py3.11"}
     assert asv.options["results"] == out / "results"
     assert asv.options["devices"] == ["cpu"]

@@ -48,12 +48,16 @@ class Measure:
         self._names = _names(benchmarks)
         self.session, self.results, self.log = run.session, results, log
 
-    def __call__(self, place: "Where", case: Case) -> Record:
+    def __call__(self, place: "Where", case: Case, lane: int = 0) -> Record:
         """Run one process of a case. What it left is returned, a failure too; so is why the case does not exist here.
+
+        Args:
+            lane: processes of one lane are forked from the same server until `renew` is called.
 
         Raises:
             KeyboardInterrupt: somebody pressed Ctrl-C, now or before.
             DeviceBusy: another run measures on the device.
+            EnvironmentLacks: the suite cannot be imported.
         """
         import asv.runner
 
@@ -67,6 +71,8 @@ class Measure:
         if isinstance(wanted, str):
             return Record(case, skipped=wanted, build=station.build.id, session=run.session)
         run.locks.acquire([case.device])
+        server = station.server(lane)
+        station.used.add(lane)
         chosen = {name: self._benchmarks[name] for name in sorted(wanted)}
         selected = {name: [wanted[name]] for name in chosen}
         run.batch = Batch(chosen, selected, station.environment.name, station.results, station.report)
@@ -76,7 +82,7 @@ class Measure:
             for name, benchmark in chosen.items():  # the first runs the process, and it answers the others
                 started, began = datetime.now(timezone.utc), time.perf_counter()
                 answer = asv.runner.run_benchmark(
-                    benchmark, station.spawner, profile=False, selected_idx=selected[name], extra_params={}
+                    benchmark, server, profile=False, selected_idx=selected[name], extra_params={}
                 )
                 if run.stopped:
                     raise KeyboardInterrupt
@@ -95,6 +101,22 @@ class Measure:
             run.failed.clear()  # who asks again shall have it run again
         station.save()
         return run.records[before]
+
+    def renew(self, places: "Sequence[Where]", lanes: Sequence[int] = (0,)) -> None:
+        """Let the next processes of these places come from servers that none was forked from yet.
+
+        Whatever is forked from one server shares where its code, its heap and its hash tables lie, and with that
+        a speed of its own: processes of one server agree with each other better than with those of another.
+
+        Raises:
+            EnvironmentLacks: the suite cannot be imported.
+        """
+        from accel_micro.asv_plugin.opening import start
+
+        stations = [self._stations[place] for place in places]
+        for station in self._stations.values():
+            station.end(only_used=True)
+        start(stations, lanes)
 
     def why_not(self, place: "Where", case: Case) -> str | None:
         """Why a case does not exist in a place, a sentence; None when it does."""

@@ -1,9 +1,9 @@
-"""Builds made ready to be measured by turns: each with its environment, its results and a server of its own."""
+"""Builds made ready to be measured by turns: each with its environment, its results and servers of its own."""
 
 import contextlib
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -46,15 +46,46 @@ class Where:
 
 @dataclass
 class Station:
-    """A build, ready."""
+    """A build, ready.
+
+    Attributes:
+        servers: by lane, what starts processes; see `server`. used: lanes that have started one.
+    """
 
     build: Build
     environment: Any
     results: Any
     report: Mapping[str, Any] = field(default_factory=dict)
-    spawner: Any = None
+    benchmark_dir: str = ""
+    launch_method: str = "auto"
+    servers: dict[int, Any] = field(default_factory=dict)
+    used: set[int] = field(default_factory=set)
     save_seconds: float = 0.0
     saved_at: float = 0.0
+
+    def server(self, lane: int = 0) -> Any:
+        """What starts the processes of a lane: asv's spawner, with the suite imported where it forks.
+
+        Raises:
+            EnvironmentLacks: the suite cannot be imported.
+        """
+        if lane not in self.servers:
+            server = asv.runner.get_spawner(self.environment, self.benchmark_dir, self.launch_method)
+            self.servers[lane] = server
+            success, output = server.preimport()
+            if not success:
+                last = [line.strip() for line in str(output).splitlines() if line.strip()]
+                why = last[-1] if last else "its process ended"
+                raise EnvironmentLacks(f"the suite cannot be imported with torch {self.build.version}: {why}")
+        return self.servers[lane]
+
+    def end(self, *, only_used: bool = False, interrupted: bool = False) -> None:
+        """End its servers, or those that have started a process."""
+        for lane in [lane for lane in self.servers if lane in self.used or not only_used]:
+            server = self.servers.pop(lane)
+            server.interrupted = server.interrupted or interrupted
+            server.close()
+        self.used.clear()
 
     def save(self, *, at_once: bool = False) -> None:
         """Write asv's results, unless that was done so lately that it would hold up the measuring."""
@@ -100,10 +131,10 @@ def opened(
         for station in ready:
             station.report = selection.report_of(station.environment)
             switching.write_installs(run, station.results)
-            method = launch_method or conf.launch_method or "auto"
-            station.spawner = asv.runner.get_spawner(station.environment, benchmarks.benchmark_dir, method)
+            station.benchmark_dir = benchmarks.benchmark_dir
+            station.launch_method = launch_method or conf.launch_method or "auto"
             stack.callback(_close, run, station)
-        _import_suite(ready)
+        start(ready)
         yield benchmarks, stations
 
 
@@ -188,19 +219,20 @@ def _install(conf: Any, repo: Any, station: Station, save: bool) -> None:
         saving.hold(station.results)
 
 
-def _import_suite(stations: Sequence[Station]) -> None:
-    with ThreadPoolExecutor(len(stations)) as pool:
-        answers = list(pool.map(lambda station: station.spawner.preimport(), stations))
-    for station, (success, output) in zip(stations, answers, strict=True):
-        if not success:
-            last = [line.strip() for line in str(output).splitlines() if line.strip()]
-            why = last[-1] if last else "its process ended"
-            raise EnvironmentLacks(f"the suite cannot be imported with torch {station.build.version}: {why}")
+def start(stations: Iterable[Station], lanes: Iterable[int] = (0,)) -> None:
+    """Have servers up, all at the same time.
+
+    Raises:
+        EnvironmentLacks: the suite cannot be imported.
+    """
+    wanted = [(station, lane) for station in {id(s): s for s in stations}.values() for lane in lanes]
+    with ThreadPoolExecutor(max(len(wanted), 1)) as pool:
+        for _ in pool.map(lambda each: each[0].server(each[1]), wanted):
+            pass
 
 
 def _close(run: state.Run, station: Station) -> None:
     try:
         station.save(at_once=True)
     finally:
-        station.spawner.interrupted = station.spawner.interrupted or run.stopped
-        station.spawner.close()
+        station.end(interrupted=run.stopped)

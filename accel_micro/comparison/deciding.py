@@ -2,7 +2,8 @@
 
 Pure: it is handed what measures and a clock. The order of each pair's processes is ABBA (baseline, contender |
 contender, baseline | …), so that a machine that gets slower and slower slows both sides alike. Pairs take turns,
-so that one pair's processes are spread over time.
+so that one pair's processes are spread over time. Before each turn `renew` is told what is measured in it, so that
+a pair never has two processes that share more than their build (a fork server).
 
 Only processes measured here are judged. Those stored before, in another session, may have chosen the pairs, and
 pooling them would judge twice what looked suspicious by chance.
@@ -99,6 +100,7 @@ def decide(
     at_once: int = AT_ONCE,
     now: Callable[[], float] = time.monotonic,
     tell: Callable[[Event[T]], None] | None = None,
+    renew: Callable[[Sequence[T]], None] | None = None,
 ) -> list[Decision[T]]:
     """Measure until every pair is decided, or the plan, the budget or the user's patience ends.
 
@@ -113,11 +115,13 @@ def decide(
         budget_seconds: no process is started later than that after the beginning.
         at_once: pairs that take turns between two looks.
         tell: is told of each process and look.
+        renew: is called before each turn with what is measured in it, each once.
 
     Returns:
         A decision for each clock of each pair, in order.
     """
-    return _Comparison(pairs, measure, budget_seconds, alpha, equivalence_alpha, plan, now, tell).run(at_once)
+    comparison = _Comparison(pairs, measure, budget_seconds, alpha, equivalence_alpha, plan, now, tell, renew)
+    return comparison.run(at_once)
 
 
 class _OutOfBudget(Exception):
@@ -168,10 +172,12 @@ class _Comparison(Generic[T]):
         plan: Plan,
         now: Callable[[], float],
         tell: Callable[[Event[T]], None] | None,
+        renew: Callable[[Sequence[T]], None] | None,
     ) -> None:
         self.states = [_State(pair, [_Line[T](clock) for clock in pair.clocks]) for pair in pairs]
         self.measure, self.alpha, self.equivalence_alpha = measure, alpha, equivalence_alpha
         self.plan, self.now, self.tell = plan, now, tell or (lambda event: None)
+        self.renew = renew or (lambda subjects: None)
         self.end = now() + budget_seconds
 
     def run(self, at_once: int) -> list[Decision[T]]:
@@ -195,6 +201,10 @@ class _Comparison(Generic[T]):
 
     def _measure_until(self, processes: int, group: Sequence[_State[T]]) -> None:
         while turn := [state for state in group if state.open and state.processes < processes]:
+            if self.now() < self.end:
+                self.renew(
+                    list(dict.fromkeys(s for each in turn for s in (each.pair.baseline, each.pair.contender)))
+                )
             for state in turn:
                 self._measure_both(state, processes)
 

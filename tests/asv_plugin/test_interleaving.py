@@ -47,6 +47,11 @@ def server(t, n):
 
 
 @op(quick=["n=1"], backward=False)
+def parent(t, n):
+    return "wrong result", str(os.getppid())
+
+
+@op(quick=["n=1"], backward=False)
 def hangs(t, n):
     time.sleep(100)
 """
@@ -66,11 +71,15 @@ def case(op, dtype="float32", shape="n=1", device="cpu"):
 try:
     with interleaved(places=places, listener=lambda event: None, **options) as measure:
         print(json.dumps([str(case) for case in measure.cases(places[0], "quick")]), flush=True)
-        for place, arguments in turns:
-            record = measure(places[place], case(*arguments))
+        for place, arguments, *lane in turns:
+            if arguments == "renew":
+                measure.renew([places[place]], *lane)
+                continue
+            record = measure(places[place], case(*arguments), *lane)
             print(json.dumps({
                 "build": record.build, "session": record.session, "round": record.round, "skipped": record.skipped,
                 "environment": record.environment, "failure": record.failure and record.failure.kind,
+                "detail": record.failure and record.failure.detail,
                 "seconds": {clock: process.samples[0] for clock, process in record.clocks.items()},
             }), flush=True)
 except SessionError as error:
@@ -126,6 +135,30 @@ def test_any_case_is_measured_as_often_as_asked_for(suite: Suite) -> None:
     assert len(samples(only(stored(suite), "n=1"), "ops.good.time_forward")) == 60, "twenty of each process"
     assert len(samples(only(stored(suite), "n=9"), "ops.good.time_forward")) == 20
     assert len(list(read_all(suite.results))) == 4
+
+
+@slow
+def test_processes_of_a_lane_share_a_server_until_it_is_renewed(suite: Suite) -> None:
+    suite.add("ops", OPS)
+    ask = ["ops.parent"]
+    renew: list[Any] = [0, "renew", [0, 1]]
+    turns: list[Any] = [
+        [0, ask],
+        [0, ask],
+        [0, ask, 1],
+        renew,
+        [0, ask, 1],
+        renew,
+        renew,
+        [0, ask],
+        [0, ask, 1],
+    ]
+    parents = [record["detail"] for record in lines(start(suite, [["HEAD"]], turns))[1:]]
+    first, again, beside, renewed, *last = parents
+    assert first == again
+    assert len({first, beside, renewed, *last}) == 5
+    for parent in parents:
+        assert not Path(f"/proc/{parent}").exists(), "no server is left behind"
 
 
 def only(result: dict[str, Any], shape: str) -> dict[str, Any]:

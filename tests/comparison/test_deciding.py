@@ -1,5 +1,6 @@
 """The order of processes, the budget and the looks, with processes that exist on paper."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -40,6 +41,7 @@ class Machine:
     time: float = 100.0
     measured: list[Subject] = field(default_factory=list)
     events: list[Event[Subject]] = field(default_factory=list)
+    renewed: list[tuple[int, list[Subject]]] = field(default_factory=list)
 
     def now(self) -> float:
         return self.time
@@ -70,6 +72,7 @@ class Machine:
             at_once=at_once,
             now=self.now,
             tell=self.events.append,
+            renew=lambda subjects: self.renewed.append((len(self.measured), list(subjects))),
         )
 
 
@@ -154,6 +157,16 @@ def test_pairs_take_turns() -> None:
     machine.decide([pair(name) for name in "xyz"], at_once=2, plan=Plan.even(2, 4))
     first = [name for name, _ in machine.measured[::2]]
     assert first == list("xyxyzzxyxyzz"), "two at once until a look, and all until the next one"
+
+
+def test_what_a_turn_measures_is_told_before_it_and_each_side_is_measured_once_in_it() -> None:
+    machine = Machine(noisy({"x": 1.0, "y": 1.0, "z": 1.0}, sd=0.1))
+    machine.decide([pair(name) for name in "xyz"], at_once=2, plan=Plan.even(2, 4))
+    starts = [start for start, _ in machine.renewed] + [len(machine.measured)]
+    turns = [machine.measured[a:b] for a, b in itertools.pairwise(starts)]
+    assert starts[0] == 0
+    assert [sorted(turn) for turn in turns] == [sorted(told) for _, told in machine.renewed]
+    assert all(len(set(turn)) == len(turn) for turn in turns)
 
 
 def test_a_failure_ends_its_own_pair_only() -> None:
