@@ -204,8 +204,8 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 def by_asv(baseline: Side, contender: Side) -> bool:
     """Would `asv compare` mark it? Its own rule at its own factor of 1.1, either way."""
-    from asv_runner.statistics import compute_stats
     from asv.commands.compare import _is_result_better
+    from asv_runner.statistics import compute_stats
 
     sides = [[x for process in side for x in process] for side in (baseline, contender)]
     (a, a_stats), (b, b_stats) = (compute_stats(side, 1) for side in sides)
