@@ -204,7 +204,7 @@ def calibration_of(measured: Run, torch_version: str, alpha: float = ALPHA) -> C
         )
         for each in measured.cases
     ]
-    found = find(runs, partial(judge, alpha=alpha), alpha)
+    found = find(runs, partial(judge, alpha=alpha, turns=True), alpha)
     records = [record for each in measured.cases for record in each.records]
     speeds = [speed for record in records for speed in record.clocks[CLOCK].speeds]
     flags = Counter(name for record in records for name in {flag.name for flag in record.clocks[CLOCK].flags})

@@ -23,7 +23,9 @@ BUDGET_MINUTES: Final = 10.0
 
 
 class Measuring:
-    """Measures the undecided rows of a comparison; what `compare.compare` takes as `measure`.
+    """Measures pairs by turns: those of `decide`, or the undecided rows of a comparison.
+
+    It is what `compare.compare` takes as `measure`.
 
     Args:
         config, results: as for `interleaved`.
@@ -57,11 +59,24 @@ class Measuring:
         Raises:
             SessionError: they cannot be measured here; the message is one sentence.
         """
+        _check(comparison)
+        decisions = self.decide(pairs_of(rows), comparison.scope.machines[0], alpha=comparison.alpha)
+        return self._rows(rows, decisions)
+
+    def decide(
+        self, pairs: "Sequence[Pair[Subject]]", machine: str, *, alpha: float = 0.01, partial: bool = False
+    ) -> "list[Decision[Subject]]":
+        """Measure pairs on this machine, known by that name, until each is decided or the budget ends.
+
+        Args:
+            partial: a build that cannot be run costs its own pairs only; their decisions say why.
+
+        Raises:
+            SessionError: they cannot be measured here; the message is one sentence.
+        """
         from accel_micro.asv_plugin.interleaving import interleaved
         from accel_micro.comparison.deciding import decide
 
-        _check(comparison)
-        pairs = pairs_of(rows)
         subjects = [subject for pair in pairs for subject in (pair.baseline, pair.contender)]
         with interleaved(
             self._config,
@@ -69,7 +84,8 @@ class Measuring:
             devices=sorted({case.device for _, case in subjects}),
             clocks=sorted({clock for pair in pairs for clock in pair.clocks}),
             results=self._results,
-            machine=comparison.scope.machines[0],
+            machine=machine,
+            partial=partial,
         ) as measure:
 
             def process(subject: "Subject") -> Record:
@@ -85,16 +101,15 @@ class Measuring:
                     measure.renew([place for place, _ in subjects])
 
             self._began = self._now()
-            decisions = decide(
+            return decide(
                 pairs,
                 process,
                 budget_seconds=self._budget_seconds,
-                alpha=comparison.alpha,
+                alpha=alpha,
                 now=self._now,
                 tell=self._tell,
                 renew=renew,
             )
-        return self._rows(rows, decisions)
 
     @contextlib.contextmanager
     def _noticing_ctrl_c(self) -> Iterator[None]:

@@ -42,7 +42,9 @@ class Measure:
         clocks: Sequence[str],
         results: Path,
         log: Path,
+        lacking: "Mapping[Where, str]",
     ) -> None:
+        self._lacking = lacking
         self._run, self._stations, self._clocks = run, stations, tuple(clocks)
         self._benchmarks = benchmarks
         self._names = _names(benchmarks)
@@ -64,9 +66,12 @@ class Measure:
         from accel_micro.asv_plugin import headers
         from accel_micro.asv_plugin.state import Batch
 
-        run, station = self._run, self._stations[place]
+        run = self._run
         if run.stopped:
             raise KeyboardInterrupt
+        if place in self._lacking:
+            return Record(case, skipped=self._lacking[place], session=run.session)
+        station = self._stations[place]
         wanted = self._wanted(station, case)
         if isinstance(wanted, str):
             return Record(case, skipped=wanted, build=station.build.id, session=run.session)
@@ -113,13 +118,16 @@ class Measure:
         """
         from accel_micro.asv_plugin.opening import start
 
-        stations = [self._stations[place] for place in places]
+        stations = [self._stations[place] for place in places if place not in self._lacking]
         for station in self._stations.values():
             station.end(only_used=True)
-        start(stations, lanes)
+        for _, why in start(stations, lanes):
+            raise why
 
     def why_not(self, place: "Where", case: Case) -> str | None:
         """Why a case does not exist in a place, a sentence; None when it does."""
+        if place in self._lacking:
+            return self._lacking[place]
         wanted = self._wanted(self._stations[place], case)
         return wanted if isinstance(wanted, str) else None
 
@@ -196,6 +204,7 @@ def interleaved(
     launch_method: str | None = None,
     save: bool = True,
     log: Path | None = None,
+    partial: bool = False,
 ) -> Iterator[Measure]:
     """Have builds ready to be measured in any order, process by process; see `Measure`.
 
@@ -207,6 +216,7 @@ def interleaved(
         places: the builds; the same one may stand there once for both sides of a comparison.
         devices: those that will be asked for, else all; they are locked now, and others when they are measured.
         clocks: that every process reads, where the device has them; else those of the profile.
+        partial: a build that cannot be run here costs itself only, unless none can: its records say why.
 
     Raises:
         SessionError: a build is unknown or cannot be run here, a device is in use, or the suite cannot be imported.
@@ -221,6 +231,7 @@ def interleaved(
     conf = configured(config, results, None)
     conf.branches = []
     values = {profiles.ENVIRONMENT_VARIABLE: profile, state.DEVICES_VARIABLE: ",".join(devices) or None}
+    lacking: dict[Where, str] = {}
     with contextlib.ExitStack() as stack:
         stack.enter_context(variables(values))
         log_path = stack.enter_context(quiet(log))
@@ -231,9 +242,16 @@ def interleaved(
             run.profile = _unrestricted(run.profile)
             run.locks.acquire(devices)
             benchmarks, stations = stack.enter_context(
-                opened(conf, places, machine=machine, launch_method=launch_method, save=save)
+                opened(
+                    conf,
+                    places,
+                    machine=machine,
+                    launch_method=launch_method,
+                    save=save,
+                    lacking=lacking if partial else None,
+                )
             )
-            yield Measure(run, benchmarks, stations, read, Path(conf.results_dir), log_path)
+            yield Measure(run, benchmarks, stations, read, Path(conf.results_dir), log_path, lacking)
         except UserError as error:
             raise told(error, log_path) from None
 

@@ -98,12 +98,21 @@ class Station:
 
 @contextlib.contextmanager
 def opened(
-    conf: Any, places: Iterable[Where], *, machine: str | None, launch_method: str | None, save: bool
+    conf: Any,
+    places: Iterable[Where],
+    *,
+    machine: str | None,
+    launch_method: str | None,
+    save: bool,
+    lacking: dict[Where, str] | None = None,
 ) -> Iterator[tuple[Any, dict[Where, Station]]]:
     """Every place ready, all at the same time, and asv's list of benchmarks.
 
     Places that are the same build in the same environment share a station. On leaving, results are saved and servers
     are ended, whatever happened.
+
+    Args:
+        lacking: where it is given, a place that cannot be run is left out, and this tells why, unless all are.
 
     Raises:
         EnvironmentLacks, WrongUse: a build is unknown or cannot be run here, or the suite cannot be imported.
@@ -113,11 +122,12 @@ def opened(
     if save:
         known.save(conf.results_dir)
     repo = asv.repo.get_repo(conf)
-    stations = _stations(conf, repo, dict.fromkeys(places), known)
-    ready = list({id(station): station for station in stations.values()}.values())
-    for station in ready:
-        _install(conf, repo, station, save)
-        run.asking[selection.report_key(station.environment)] = selection.ask(station.environment)
+    stations = _stations(conf, repo, dict.fromkeys(places), known, lacking)
+    for station in _each(stations):
+        with _may_lack(stations, station, lacking):
+            _install(conf, repo, station, save)
+            run.asking[selection.report_key(station.environment)] = selection.ask(station.environment)
+    ready = _each(stations)
     # Not what a profile selects, but all: the cases are chosen by whoever measures.
     first = ready[0]
     found = Benchmarks._disc_benchmarks(conf, repo, [first.environment], [first.build.id], False)
@@ -134,12 +144,37 @@ def opened(
             station.benchmark_dir = benchmarks.benchmark_dir
             station.launch_method = launch_method or conf.launch_method or "auto"
             stack.callback(_close, run, station)
-        start(ready)
+        for station, why in start(ready):
+            with _may_lack(stations, station, lacking):
+                raise why
         yield benchmarks, stations
 
 
-def _stations(conf: Any, repo: Any, places: Iterable[Where], machine: Any) -> dict[Where, Station]:
+def _each(stations: Mapping[Where, Station]) -> list[Station]:
+    return list({id(station): station for station in stations.values()}.values())
+
+
+@contextlib.contextmanager
+def _may_lack(
+    stations: dict[Where, Station], station: Station, lacking: dict[Where, str] | None
+) -> Iterator[None]:
+    """What cannot be run is left out, unless nobody wants to know why, or nothing else is left."""
+    try:
+        yield
+    except EnvironmentLacks as error:
+        places = [place for place, one in stations.items() if one is station]
+        if lacking is None or len(places) == len(stations):
+            raise
+        for place in places:
+            lacking[place] = str(error)
+            del stations[place]
+
+
+def _stations(
+    conf: Any, repo: Any, places: Iterable[Where], machine: Any, lacking: dict[Where, str] | None
+) -> dict[Where, Station]:
     synced = False
+    failure: Exception | None = None
     stations: dict[Where, Station] = {}
     shared: dict[tuple[str, str], Station] = {}
     for place in places:
@@ -148,14 +183,23 @@ def _stations(conf: Any, repo: Any, places: Iterable[Where], machine: Any) -> di
                 build, environment = _place(conf, repo, place)
                 break
             except (NoSuchNameError, UserError) as error:
-                if synced or isinstance(error, WrongUse):
-                    raise _told(error) from None
-                sync(conf, repo.ledger)  # it may be newer than what is known
-                synced = True
+                if not synced and not isinstance(error, WrongUse):
+                    sync(conf, repo.ledger)  # it may be newer than what is known
+                    synced = True
+                    continue
+                failure = _told(error)
+                if lacking is None:
+                    raise failure from None
+                lacking[place] = str(failure)
+                break
+        if lacking and place in lacking:
+            continue
         key = (build.id, environment.name)
         if key not in shared:
             shared[key] = Station(build, environment, _results(repo, build, environment, machine))
         stations[place] = shared[key]
+    if not stations and failure is not None:
+        raise failure
     return stations
 
 
@@ -219,16 +263,20 @@ def _install(conf: Any, repo: Any, station: Station, save: bool) -> None:
         saving.hold(station.results)
 
 
-def start(stations: Iterable[Station], lanes: Iterable[int] = (0,)) -> None:
-    """Have servers up, all at the same time.
-
-    Raises:
-        EnvironmentLacks: the suite cannot be imported.
-    """
+def start(stations: Iterable[Station], lanes: Iterable[int] = (0,)) -> list[tuple[Station, EnvironmentLacks]]:
+    """Have servers up, all at the same time. Returns the stations in which the suite cannot be imported."""
     wanted = [(station, lane) for station in {id(s): s for s in stations}.values() for lane in lanes]
+
+    def one(station: Station, lane: int) -> EnvironmentLacks | None:
+        try:
+            station.server(lane)
+        except EnvironmentLacks as error:
+            return error
+        return None
+
     with ThreadPoolExecutor(max(len(wanted), 1)) as pool:
-        for _ in pool.map(lambda each: each[0].server(each[1]), wanted):
-            pass
+        answers = pool.map(lambda each: one(*each), wanted)
+        return [(station, why) for (station, _), why in zip(wanted, answers, strict=True) if why]
 
 
 def _close(run: state.Run, station: Station) -> None:

@@ -126,7 +126,10 @@ def judge_pairs(
         for pair in pairs
     ]
     verdicts = judge_family(
-        [(pair.baseline.samples, pair.contender.samples) for pair in pairs], alpha=alpha, tolerance=each
+        [(pair.baseline.samples, pair.contender.samples) for pair in pairs],
+        alpha=alpha,
+        tolerance=each,
+        turns=[pair.turns for pair in pairs],
     )
     return ordered(map(Compared, pairs, verdicts, each))
 

@@ -272,6 +272,7 @@ class _Comparison(Generic[T]):
             alpha=share * level,
             tolerance=state.pair.tolerance,
             equivalence_alpha=share * self.equivalence_alpha,
+            turns=True,
         )
 
     @property
@@ -279,7 +280,9 @@ class _Comparison(Generic[T]):
         return sum(state.open for state in self.states)
 
     def _decision(self, state: _State[T], line: _Line[T]) -> Decision[T]:
-        verdict = line.verdict or judge(line.baseline, line.contender, tolerance=state.pair.tolerance)
+        verdict = line.verdict or judge(
+            line.baseline, line.contender, tolerance=state.pair.tolerance, turns=True
+        )
         if line.failure:
             verdict = replace(verdict, kind="inconclusive", processes_needed=None, reason=line.failure)
         return Decision(

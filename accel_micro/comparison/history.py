@@ -19,6 +19,7 @@ from accel_micro.comparison.pairing import DEFAULT_CLOCKS, name_of
 from accel_micro.measure.records import Case
 from accel_micro.results.trials import WITHHELD, read_each
 from accel_micro.stats.changes import FEWEST, Change, Point, find_changes
+from accel_micro.stats.verdict import Verdict
 
 DEFAULT_FLOOR: Final = 0.02
 
@@ -51,6 +52,28 @@ class History:
     sessions: tuple[frozenset[str], ...]
 
 
+Outcome = Literal["confirmed", "refuted", "open", "not measured"]
+"""What a fresh measurement says of a proposal: it is so; the builds are equal within the floor, or differ the other
+way; that is not decided; or there was none."""
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """A proposal measured anew, the builds on both sides by turns.
+
+    Attributes:
+        baseline, contender: the builds that were measured: the last that is surely before the step, and the first
+            that is surely after it.
+        verdict: of fresh processes alone; None where nothing was measured. reason: why that is, or what is missing.
+    """
+
+    outcome: Outcome
+    baseline: Build
+    contender: Build
+    verdict: Verdict | None = None
+    reason: str = ""
+
+
 @dataclass(frozen=True)
 class Proposal:
     """A step in a history.
@@ -60,6 +83,7 @@ class Proposal:
         fate: see `Fate`. undone_by: the first build nearer to the level before, when it is undone.
         apart: no session measured both the build before and the one after.
         floor: smallest change that was asked for.
+        settlement: what measuring anew said, where that was done.
     """
 
     history: History
@@ -68,6 +92,7 @@ class Proposal:
     undone_by: Build | None
     apart: bool
     floor: float
+    settlement: Settlement | None = None
 
     @property
     def before(self) -> Build:
@@ -88,6 +113,11 @@ class Proposal:
     def latest(self) -> Build:
         """The last one."""
         return self.history.builds[self.change.latest]
+
+    @property
+    def surely_before(self) -> Build:
+        """The last build that is before the step wherever it is within its range."""
+        return self.history.builds[self.change.earliest - 1]
 
     @property
     def slower(self) -> bool:

@@ -50,6 +50,16 @@ class Pair:
         return self.contender.key.clock
 
     @property
+    def turns(self) -> bool:
+        """Whether the processes of both sides ran by turns in one session: they are then compared turn by turn too."""
+        sides = self.baseline, self.contender
+        return (
+            self.conditions == "interleaved"
+            and len(self.baseline.processes) == len(self.contender.processes)
+            and len({session for trial in sides for session in trial.sessions}) == 1
+        )
+
+    @property
     def can_tell(self) -> bool:
         """Whether both sides have the processes that a verdict needs."""
         return min(len(self.baseline.processes), len(self.contender.processes)) >= FEWEST_SHARED

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from accel_micro.stats import judging
 from accel_micro.stats.false_alarms import (
     GROUP,
     FalseAlarms,
@@ -130,7 +131,7 @@ def find(runs: Sequence[CaseRun], judge: Judge, alpha: float = 0.01) -> Found:
     """Calibrate from these cases.
 
     Args:
-        judge: baseline and contender to a verdict at level `alpha`.
+        judge: baseline and contender to a verdict at level `alpha`; the order of processes is that of turns.
 
     Raises:
         ValueError: there is no case, a case has no process, or a sample is no positive number.
@@ -192,7 +193,7 @@ def _case(run: CaseRun, draws: Sequence[float], judge: Judge) -> CaseFound:
         slowdown=math.exp(statistics.median(other) - statistics.fmean(kept)) if other else 1.0,
         difference=quantile(draws, _PERCENTILE),
         verdict=judge(*split(run.processes)),
-        halves_p=judge(run.processes[:middle], run.processes[middle:]).p_value if middle else 1.0,
+        halves_p=judging.judge(run.processes[:middle], run.processes[middle:]).p_value if middle else 1.0,
     )
 
 

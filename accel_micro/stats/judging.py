@@ -11,14 +11,25 @@ its median. What is needed for a verdict:
 
 Where processes ran in several speed modes (see `modes`), they are compared within modes, and the p-value is
 twice the smaller of that one and of Fisher's exact test of whether one side was in other modes more often.
+
+Where it is known which processes ran one after the other, they are compared turn by turn as well (see
+`contrast.by_turns`), and each way gets half of the level: on a machine that is slower for minutes and then fast
+again, the differences of turns agree while the processes of a side do not.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
 from typing import Final
 
+from accel_micro.stats.contrast import (
+    FEWEST_TURNS,
+    Contrast,
+    by_turns,
+    mean,
+    student_quantile,
+    within_modes,
+)
 from accel_micro.stats.modes import Modes, find_modes, one_mode
 from accel_micro.stats.verdict import Kind, Verdict
 
@@ -31,7 +42,6 @@ CONFIDENCE: Final = 0.95
 _POWER: Final = 0.8416
 """Normal quantile of 0.8: the power with which `processes_needed` shall decide."""
 
-_FEWEST_IN_MODE: Final = 3
 _MOST_PROCESSES: Final = 400
 _UNEVEN: Final = 0.1
 """Below this p-value of Fisher's test nothing is called invariant: the sides were not in the same modes."""
@@ -42,35 +52,6 @@ _SURELY_UNEVEN: Final = 0.01
 Side = Sequence[Sequence[float]]
 
 
-@dataclass(frozen=True)
-class Contrast:
-    """The difference of two sides on the log scale.
-
-    Attributes:
-        difference: mean log median of the contender less that of the baseline.
-        error: its standard error. degrees: of freedom of that.
-        variances: of the log medians of baseline and contender, within modes.
-        set_aside: processes of each side that do not enter.
-    """
-
-    difference: float
-    error: float
-    degrees: float
-    variances: tuple[float, float]
-    set_aside: tuple[int, int] = (0, 0)
-
-    @property
-    def p_value(self) -> float:
-        """Of no difference, two-sided."""
-        if self.error == 0:
-            return 1.0 if self.difference == 0 else 0.0
-        return float(2 * _stdtr()(self.degrees, -abs(self.difference) / self.error))
-
-    def half_width(self, confidence: float) -> float:
-        """Of the interval of the difference."""
-        return _quantile(round(self.degrees, 3), (1 + confidence) / 2) * self.error
-
-
 def judge(
     baseline: Side,
     contender: Side,
@@ -78,15 +59,17 @@ def judge(
     alpha: float = 0.01,
     tolerance: float = 0.02,
     equivalence_alpha: float = 0.05,
+    turns: bool = False,
 ) -> Verdict:
     """Compare two sides that were measured interleaved, or at least under the same conditions.
 
     Args:
-        baseline, contender: for each process its samples, seconds per call. Neither the order of processes nor
-            that of samples matters.
+        baseline, contender: for each process its samples, seconds per call. The order of samples does not matter,
+            nor, without `turns`, that of processes.
         alpha: how often sides that do not differ may be called different, both ways together.
         tolerance: relative difference that does not matter, 0.02 for 2 %. It holds for the ratio and its inverse.
         equivalence_alpha: how often a difference as large as the tolerance may be called `invariant`.
+        turns: the first process of both sides ran one after the other, and so did the second, and so on.
 
     Raises:
         ValueError: a sample is not a positive finite number of seconds, a process has no sample, `alpha` or
@@ -100,7 +83,7 @@ def judge(
     'inconclusive'
     """
     _check(alpha, tolerance, equivalence_alpha)
-    verdict, contrast, uneven = _compare(baseline, contender)
+    verdict, contrast, uneven = _compare(baseline, contender, turns)
     return _decide(verdict, contrast, uneven, verdict.p_value, alpha, tolerance, equivalence_alpha)
 
 
@@ -110,26 +93,30 @@ def judge_family(
     alpha: float = 0.01,
     tolerance: float | Sequence[float] = 0.02,
     equivalence_alpha: float = 0.05,
+    turns: bool | Sequence[bool] = False,
 ) -> list[Verdict]:
     """Compare many pairs, such that of all that are called different at most the share `alpha` is not.
 
     Args:
         pairs: (baseline, contender), each as in `judge`.
-        tolerance: one for all, or one for each pair.
+        tolerance, turns: as there; one for all, or one for each pair.
 
     Returns:
         A verdict for each pair, in order, with `q_value`. What has fewer than three processes a side is not
         counted into the family: it cannot be called different.
 
     Raises:
-        ValueError: as `judge`, or there are not as many tolerances as pairs.
+        ValueError: as `judge`, or there are not as many tolerances or `turns` as pairs.
     """
     tolerances = [tolerance] * len(pairs) if isinstance(tolerance, (int, float)) else list(tolerance)
     if len(tolerances) != len(pairs):
         raise ValueError(f"{len(tolerances)} tolerances for {len(pairs)} pairs")
+    by_turn = [turns] * len(pairs) if isinstance(turns, bool) else list(turns)
+    if len(by_turn) != len(pairs):
+        raise ValueError(f"turns or not for {len(by_turn)} of {len(pairs)} pairs")
     for each in set(tolerances) or {0.02}:
         _check(alpha, each, equivalence_alpha)
-    compared = [_compare(*pair) for pair in pairs]
+    compared = [_compare(*pair, each) for pair, each in zip(pairs, by_turn, strict=True)]
     tested = [i for i, (_, contrast, _) in enumerate(compared) if contrast is not None]
     adjusted = dict(zip(tested, q_values([compared[i][0].p_value for i in tested]), strict=True))
     return [
@@ -165,13 +152,15 @@ def _check(alpha: float, tolerance: float, equivalence_alpha: float) -> None:
         raise ValueError(f"tolerance must be positive, not {tolerance!r}")
 
 
-def _compare(baseline: Side, contender: Side) -> tuple[Verdict, Contrast | None, bool]:
+def _compare(baseline: Side, contender: Side, turns: bool) -> tuple[Verdict, Contrast | None, bool]:
     """What does not depend on thresholds; `kind` is yet open. And whether the sides lay in other modes."""
+    if turns and len(baseline) != len(contender):
+        raise ValueError(f"turns of {len(baseline)} and {len(contender)} processes")
     medians = [_medians(baseline), _medians(contender)]
     (base, base_noise), (cont, cont_noise) = medians
     verdict = Verdict(
         kind="inconclusive",
-        ratio=_exp(_mean(cont) - _mean(base)) if base and cont else math.nan,
+        ratio=_exp(mean(cont) - mean(base)) if base and cont else math.nan,
         ratio_low=0.0,
         ratio_high=math.inf,
         p_value=1.0,
@@ -185,25 +174,31 @@ def _compare(baseline: Side, contender: Side) -> tuple[Verdict, Contrast | None,
         return verdict, None, False
     modes = find_modes(base, cont)
     noise = base_noise, cont_noise
-    contrast = _contrast(base, cont, modes, noise)
+    contrast = within_modes(base, cont, modes, noise)
     p_value, uneven = contrast.p_value, False
     if modes.count > 1:
         uneven_p = _fisher(modes)
         uneven = uneven_p < _UNEVEN
-        everything = _contrast(base, cont, one_mode(len(base), len(cont)), noise)
+        everything = within_modes(base, cont, one_mode(len(base), len(cont)), noise)
         other = max(uneven_p, everything.p_value)
         if other < min(p_value, _SURELY_UNEVEN):
             contrast = everything
         p_value = min(1.0, 2 * min(p_value, other))
-    half = contrast.half_width(CONFIDENCE)
+    spreads = [math.sqrt(variance) for variance in contrast.variances]
+    if turns and len(base) >= FEWEST_TURNS:
+        beside = by_turns(base, cont, noise)
+        p_value = min(1.0, 2 * min(p_value, beside.p_value))
+        contrast = min(contrast, beside, key=lambda each: each.half_width(CONFIDENCE))
+        contrast = replace(contrast, ways=2)
+    half = contrast.half_width(1 - (1 - CONFIDENCE) / contrast.ways)
     found = replace(
         verdict,
         ratio=_exp(contrast.difference),
         ratio_low=_exp(contrast.difference - half),
         ratio_high=_exp(contrast.difference + half),
         p_value=p_value,
-        baseline_spread=math.sqrt(contrast.variances[0]),
-        contender_spread=math.sqrt(contrast.variances[1]),
+        baseline_spread=spreads[0],
+        contender_spread=spreads[1],
         set_aside=contrast.set_aside,
     )
     return found, contrast, uneven
@@ -228,7 +223,7 @@ def _decide(
     if level <= alpha and size > limit:
         kind: Kind = "regression" if contrast.difference > 0 else "improvement"
         return replace(verdict, kind=kind, processes_needed=0, reason="significant and beyond the tolerance")
-    if size + contrast.half_width(1 - 2 * equivalence_alpha) < limit and not uneven:
+    if size + contrast.half_width(1 - 2 * equivalence_alpha / contrast.ways) < limit and not uneven:
         return replace(verdict, kind="invariant", processes_needed=0, reason="equal within the tolerance")
     needed = _more(verdict, contrast, limit, alpha, equivalence_alpha)
     return replace(verdict, processes_needed=needed, reason=_open(level, alpha, size, limit, uneven))
@@ -270,67 +265,11 @@ def _exp(value: float) -> float:
     return math.exp(value) if value < 700 else math.inf
 
 
-def _mean(values: Sequence[float]) -> float:
-    # About the first value, so that equal values have exactly that mean, and differences of sides are exact.
-    first = values[0]
-    return first + math.fsum(value - first for value in values) / len(values)
-
-
 def _spread(values: Sequence[float]) -> float:
     if len(values) < 2:
         return math.nan
-    mean = _mean(values)
-    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
-
-
-def _contrast(
-    baseline: Sequence[float], contender: Sequence[float], modes: Modes, noise: tuple[float, float]
-) -> Contrast:
-    """The difference within modes, weighted as their processes allow; with a single mode it is Welch's.
-
-    A mode counts when it holds three processes of each side; when none does, the one that tells most.
-    """
-    cells = [
-        (
-            [y for y, mode in zip(baseline, modes.baseline, strict=True) if mode == m],
-            [y for y, mode in zip(contender, modes.contender, strict=True) if mode == m],
-        )
-        for m in range(modes.count)
-    ]
-    shared = [cell for cell in cells if cell[0] and cell[1]]
-    if not shared:
-        return _contrast(baseline, contender, one_mode(len(baseline), len(contender)), noise)
-    used = [cell for cell in shared if min(map(len, cell)) >= _FEWEST_IN_MODE] or [max(shared, key=_weight)]
-    total = math.fsum(map(_weight, used))
-    difference = math.fsum(_weight(cell) * (_mean(cell[1]) - _mean(cell[0])) for cell in used) / total
-    variances: list[float] = []
-    parts: list[float] = []
-    degrees: list[int] = []
-    for side in (0, 1):
-        free = sum(len(cell[side]) - 1 for cell in used)
-        squares = math.fsum((y - _mean(cell[side])) ** 2 for cell in used for y in cell[side])
-        # A few processes can agree by luck; they cannot agree better than their own samples' scatter lets them.
-        variances.append(max(squares / free if free else 0.0, noise[side]))
-        parts.append(
-            variances[side] * math.fsum((_weight(cell) / total) ** 2 / len(cell[side]) for cell in used)
-        )
-        degrees.append(free)
-    error = math.sqrt(sum(parts))
-    below = math.fsum(part**2 / free for part, free in zip(parts, degrees, strict=True) if free)
-    return Contrast(
-        difference=difference,
-        error=error,
-        degrees=sum(parts) ** 2 / below if below > 0 else float(max(sum(degrees), 1)),
-        variances=(variances[0], variances[1]),
-        set_aside=(
-            len(baseline) - sum(len(cell[0]) for cell in used),
-            len(contender) - sum(len(cell[1]) for cell in used),
-        ),
-    )
-
-
-def _weight(cell: tuple[Sequence[float], Sequence[float]]) -> float:
-    return len(cell[0]) * len(cell[1]) / (len(cell[0]) + len(cell[1]))
+    centre = mean(values)
+    return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
 
 
 def _fisher(modes: Modes) -> float:
@@ -347,7 +286,7 @@ def _more(
     verdict: Verdict, contrast: Contrast, limit: float, alpha: float, equivalence_alpha: float
 ) -> int | None:
     """How many more processes a side decide it with a power of 0.8, if the difference is as it looks."""
-    size, variance = abs(contrast.difference), sum(contrast.variances)
+    size, variance, ways = abs(contrast.difference), sum(contrast.variances), contrast.ways
     have = min(verdict.baseline_processes, verdict.contender_processes)
     kept = 1 - sum(contrast.set_aside) / (verdict.baseline_processes + verdict.contender_processes)
 
@@ -355,9 +294,9 @@ def _more(
         used = max(processes * kept, 2.0)
         error, degrees = math.sqrt(variance / used), round(2 * used - 2)
         if size > limit:
-            significant = size >= (_quantile(degrees, 1 - alpha / 2) + _POWER) * error
+            significant = size >= (student_quantile(degrees, 1 - alpha / ways / 2) + _POWER) * error
             return significant and size - limit >= _POWER * error
-        return limit - size >= (_quantile(degrees, 1 - equivalence_alpha) + _POWER) * error
+        return limit - size >= (student_quantile(degrees, 1 - equivalence_alpha / ways) + _POWER) * error
 
     if not enough(_MOST_PROCESSES):
         return None
@@ -366,17 +305,3 @@ def _more(
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return max(high - have, 1)
-
-
-@lru_cache(maxsize=4096)
-def _quantile(degrees: float, probability: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, probability))
-
-
-@lru_cache
-def _stdtr():  # type: ignore[no-untyped-def]
-    from scipy.special import stdtr  # half the import time of scipy.stats
-
-    return stdtr

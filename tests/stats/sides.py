@@ -20,6 +20,7 @@ class World:
         stray: share of samples that take longer, by an exponential with mean 30 %.
         slow: share of processes that run at the slow speed from beginning to end, without a flag.
         drift: by which it becomes slower from the first process to the last.
+        waves: by which it is slower at times, for ten processes on average, and as long not.
         processes: a side.
     """
 
@@ -28,6 +29,7 @@ class World:
     stray: float = 0.0
     slow: float = 0.0
     drift: float = 0.0
+    waves: float = 0.0
     processes: int = 10
 
     def sides(
@@ -38,6 +40,9 @@ class World:
         place = np.arange(count)
         contends = np.isin(place % 4, (1, 2))
         level = rng.normal(0, self.spread, count) + self.drift * place / count + math.log1p(change) * contends
+        if self.waves:
+            turned = np.cumsum(rng.random(count) < 0.1) + rng.integers(2)
+            level += math.log1p(self.waves) * (turned % 2)
         level += math.log(SLOWER) * (rng.random(count) < self.slow)
         samples = level[:, None] + rng.normal(0, self.within, (count, SAMPLES))
         samples += rng.exponential(0.3, samples.shape) * (rng.random(samples.shape) < self.stray)
@@ -54,3 +59,5 @@ OTHERS = {
     "drift 5 %": World(drift=0.05),
 }
 WORLDS = {**LOG_NORMAL, **OTHERS}
+WAVES = World(waves=0.15)
+"""As small ops on two shared cores are: 10 to 16 % slower for half a minute at a time (measured)."""

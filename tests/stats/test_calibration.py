@@ -13,7 +13,7 @@ from accel_micro.stats.sensitivity import detectable, differences
 from tests.stats.worlds import SPREAD, World, in_step, processes, quiet, two_modes
 
 ALPHA = 0.01
-JUDGE = partial(judge, alpha=ALPHA)
+JUDGE = partial(judge, alpha=ALPHA, turns=True)
 
 
 def runs(world: World, count: int = 40, cases: int = 8, seed: int = 1, apart: float = 10.0) -> list[CaseRun]:

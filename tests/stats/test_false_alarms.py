@@ -19,7 +19,7 @@ from accel_micro.stats.false_alarms import (
 from tests.stats.worlds import SOUND, World, in_step, processes
 
 ALPHA = 0.01
-JUDGE = partial(judge, alpha=ALPHA)
+JUDGE = partial(judge, alpha=ALPHA, turns=True)
 MACHINES = 2000
 
 

@@ -12,7 +12,9 @@ from scipy import stats
 
 from accel_micro.stats import Verdict, judge, judge_family
 from accel_micro.stats.judging import FEWEST, q_values
-from tests.stats.sides import LOG_NORMAL, WORLDS, World
+from tests.stats.sides import LOG_NORMAL, WAVES, WORLDS, World
+
+TURNS = {**WORLDS, "waves": WAVES}
 
 REPETITIONS = 2000
 ALPHA = 0.01
@@ -22,6 +24,12 @@ ALPHA = 0.01
 def verdicts(name: str, change: float = 0.0) -> list[Verdict]:
     rng = np.random.default_rng([sum(map(ord, name)), round(1e6 * change)])
     return [judge(*WORLDS[name].sides(rng, change), alpha=ALPHA) for _ in range(REPETITIONS)]
+
+
+@cache
+def verdicts_by_turns(name: str, change: float = 0.0) -> list[Verdict]:
+    rng = np.random.default_rng([sum(map(ord, name)), round(1e6 * change), 1])
+    return [judge(*TURNS[name].sides(rng, change), alpha=ALPHA, turns=True) for _ in range(REPETITIONS)]
 
 
 def share(name: str, change: float, kind: str) -> float:
@@ -251,3 +259,51 @@ def test_wildly_unequal_sides_are_judged() -> None:
     few = [[1.1e-3 * math.exp(rng.normal(0, 0.01))] for _ in range(3)]
     assert judge(many, few).kind == "regression"
     assert judge(few, many).kind == "improvement"
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_by_turns_the_level_holds_too(name: str) -> None:
+    kinds = Counter(verdict.kind for verdict in verdicts_by_turns(name))
+    assert max(kinds["regression"], kinds["improvement"]) / REPETITIONS <= ALPHA
+    assert sum(v.p_value <= ALPHA for v in verdicts_by_turns(name)) / REPETITIONS <= at_most(ALPHA)
+    outside = Counter(verdict.kind for verdict in verdicts_by_turns(name, 0.0201))
+    assert outside["invariant"] / REPETITIONS <= at_most(0.05)
+
+
+@pytest.mark.parametrize("change", [0.0, 0.05])
+@pytest.mark.parametrize("name", TURNS)
+def test_by_turns_intervals_cover_too(name: str, change: float) -> None:
+    found = verdicts_by_turns(name, change)
+    covered = sum(v.ratio_low <= 1 + change <= v.ratio_high for v in found) / REPETITIONS
+    assert covered >= (at_least(0.94) if name in LOG_NORMAL else at_least(0.93))
+
+
+def test_turns_see_through_a_machine_that_is_slower_for_minutes() -> None:
+    rng = np.random.default_rng(3)
+    sides = [WAVES.sides(rng, 0.05) for _ in range(REPETITIONS)]
+    found = {t: sum(judge(*each, turns=t).kind == "regression" for each in sides) for t in (False, True)}
+    assert found[True] / REPETITIONS >= 0.9
+    assert found[False] < found[True] / 1.5
+
+
+def test_by_turns_three_percent_are_found_at_a_spread_of_one() -> None:
+    found = Counter(verdict.kind for verdict in verdicts_by_turns("sd 1 %", 0.03))
+    assert found["regression"] / REPETITIONS >= 0.95
+
+
+def test_turns_need_as_many_processes_on_both_sides() -> None:
+    with pytest.raises(ValueError, match="turns of 3 and 4"):
+        judge([[1.0]] * 3, [[1.0]] * 4, turns=True)
+    with pytest.raises(ValueError, match="turns or not for 1 of 2"):
+        judge_family([([[1.0]] * 3, [[1.0]] * 3)] * 2, turns=[True])
+
+
+def test_of_turns_only_their_order_may_change() -> None:
+    rng = np.random.default_rng(5)
+    base, cont = WAVES.sides(rng, 0.03)
+    order = rng.permutation(len(base))
+    same = judge([base[i] for i in order], [cont[i] for i in order], turns=True)
+    assert same == judge(base, cont, turns=True)
+    other = judge(cont, base, turns=True)
+    assert other.ratio == pytest.approx(1 / same.ratio)
+    assert other.p_value == pytest.approx(same.p_value)
