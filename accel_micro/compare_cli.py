@@ -1,14 +1,18 @@
 """`accel-micro compare`: its options. Thin; imports happen when the command runs."""
 
 from enum import Enum
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from accel_micro.commands import WRONG_USE, Room, reported, say_error, stderr
 from accel_micro.compare_measure import BUDGET_MINUTES, INTERRUPTED, Measuring
 from accel_micro.history import HistoryRequest
+
+if TYPE_CHECKING:
+    from accel_micro.report.progress import Listener
 
 
 class Format(str, Enum):
@@ -50,6 +54,12 @@ def compare(
             "--history", help="Propose changes over all builds, or over a range given instead of two sides."
         ),
     ] = False,
+    confirm: Annotated[
+        bool,
+        typer.Option(
+            "--confirm", help="Propose as --history does, and measure each proposal anew, by turns."
+        ),
+    ] = False,
     machine: Annotated[str | None, typer.Option(help="Machine whose results are compared.")] = None,
     device: Annotated[str | None, typer.Option(help="Only cases on this device.")] = None,
     build: Annotated[
@@ -73,11 +83,13 @@ def compare(
         typer.Option("--measure", help="Measure what is not decided, both sides by turns, until it is."),
     ] = False,
     budget: Annotated[
-        float, typer.Option(min=0.01, metavar="MINUTES", help="Most time that --measure takes for all cases.")
+        float, typer.Option(min=0.01, metavar="MINUTES", help="Most time that measuring takes for all cases.")
     ] = BUDGET_MINUTES,
     fail_on: Annotated[
         FailOn | None,
-        typer.Option(help="Exit with 1 when there is a regression, with 4 when every row is inconclusive."),
+        typer.Option(
+            help="Exit with 1 when there is a regression (with --confirm: a confirmed one), with 4 when all is open."
+        ),
     ] = None,
     format: Annotated[Format, typer.Option(help="Form of the report on standard output.")] = Format.table,
     config: Annotated[
@@ -89,24 +101,26 @@ def compare(
 ) -> None:
     """Say which cases are slower, faster or the same, from stored results, and which are not decided.
 
-    Exits with 0; with 3 when there is nothing to compare; with 130 when --measure was interrupted, and what was
+    Exits with 0; with 3 when there is nothing to compare; with 130 when measuring was interrupted, and what was
     measured is saved and compared; see --fail-on for 1 and 4.
     """
     from accel_micro import compare as comparing
     from accel_micro.asv_plugin.embedding import SessionError
     from accel_micro.comparison.sides import NotMeasured, WrongSides
     from accel_micro.report.comparison import render
-    from accel_micro.report.progress import listener
 
     _check("--tolerance", tolerance, 1.0)
     _check("--alpha", alpha, 0.5)
     _check_patterns(bench or [])
     clocks = tuple(dict.fromkeys(one.value for one in clock or ()))
-    if history:
-        if contender is not None or build is not None or fail_on is not None or measure:
-            say_error("--history takes one range of builds at most, and not --build, --measure or --fail-on")
+    if history or confirm:
+        if contender is not None or build is not None or measure or (fail_on is not None and not confirm):
+            say_error(
+                "--history and --confirm take one range of builds at most, and not --build or --measure; "
+                "--fail-on goes with --confirm"
+            )
             raise typer.Exit(WRONG_USE)
-        _print_history(
+        _search(
             HistoryRequest(
                 range=baseline or "",
                 machine=machine,
@@ -119,6 +133,9 @@ def compare(
             ),
             config,
             out,
+            budget_seconds=60 * budget if confirm else None,
+            alpha=alpha,
+            fail_on_regression=fail_on is FailOn.regression,
         )
         return
     if baseline is None or contender is None:
@@ -137,11 +154,7 @@ def compare(
         config=config,
         out=out,
     )
-    bar = listener(stderr()) if measure else None
-    measuring = None
-    if bar is not None:
-        results = None if out is None else out / "results"
-        measuring = Measuring(config, results, 60 * budget, started=bar.case_started, ended=bar.case_finished)
+    measuring, bar = _measuring(config, out, 60 * budget) if measure else (None, None)
     with reported():
         room = Room.of(config, out)
         try:
@@ -167,18 +180,54 @@ def compare(
     raise typer.Exit(comparing.exit_code(comparison, fail_on is FailOn.regression))
 
 
-def _print_history(request: HistoryRequest, config: Path | None, out: Path | None) -> None:
+def _search(
+    request: HistoryRequest,
+    config: Path | None,
+    out: Path | None,
+    *,
+    budget_seconds: float | None,
+    alpha: float,
+    fail_on_regression: bool,
+) -> None:
+    """Print the changes that are proposed, measured anew where there is a budget for it."""
+    from accel_micro.asv_plugin.embedding import SessionError
+    from accel_micro.asv_plugin.machine import is_this
     from accel_micro.compare import NOTHING_COMPARED
-    from accel_micro.history import NothingMeasured, history
+    from accel_micro.confirm import confirm, exit_code
+    from accel_micro.history import NothingMeasured, find
+    from accel_micro.report.history import render
 
+    measuring = None
     with reported():
         room = Room.of(config, out)
         try:
-            text = history(request, Path(room.conf.results_dir), room.ledger)
+            changes = find(request, Path(room.conf.results_dir), room.ledger)
         except NothingMeasured as error:
             say_error(str(error))
             raise typer.Exit(NOTHING_COMPARED) from None
-    typer.echo(text, nl=False)
+        if budget_seconds is not None:
+            measuring, bar = _measuring(config, out, budget_seconds)
+            decide = partial(measuring.decide, alpha=alpha, partial=True)
+            try:
+                changes = confirm(changes, decide, is_this)
+            except SessionError as error:
+                say_error(str(error))
+                raise typer.Exit(error.exit_code) from None
+            finally:
+                bar.finished()
+    typer.echo(render(changes, request.format, all_rows=request.all), nl=False)
+    if measuring is not None and measuring.interrupted:
+        raise typer.Exit(INTERRUPTED)
+    raise typer.Exit(exit_code(changes, fail_on_regression))
+
+
+def _measuring(config: Path | None, out: Path | None, budget_seconds: float) -> "tuple[Measuring, Listener]":
+    from accel_micro.report.progress import listener
+
+    bar = listener(stderr())
+    results = None if out is None else out / "results"
+    told = Measuring(config, results, budget_seconds, started=bar.case_started, ended=bar.case_finished)
+    return told, bar
 
 
 def _check(option: str, value: float | None, most: float) -> None:

@@ -79,17 +79,6 @@ def find(request: HistoryRequest, results: Path, ledger: "Ledger") -> "Changes":
     return propose(histories, ledger, floor, problems)
 
 
-def history(request: HistoryRequest, results: Path, ledger: "Ledger") -> str:
-    """The report that was asked for, as text.
-
-    Raises:
-        As `find`.
-    """
-    from accel_micro.report.history import render
-
-    return render(find(request, results, ledger), request.format, all_rows=request.all)
-
-
 def _tolerance(results: Path, machine: str, device: str) -> float:
     from accel_micro.comparison.history import DEFAULT_FLOOR
     from accel_micro.results.calibrations import latest

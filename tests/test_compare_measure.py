@@ -1,9 +1,6 @@
 """`accel-micro compare --measure` without asv: who is measured, what becomes of rows, and how it ends."""
 
-import contextlib
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,44 +9,9 @@ from typer.testing import CliRunner
 
 from accel_micro.asv_plugin.opening import Where
 from accel_micro.cli import app
-from accel_micro.measure import Process
-from accel_micro.measure.records import Case, Failure, Record
+from accel_micro.measure.records import Case, Failure
+from tests.comparison.fake_asv import Asv, jitter
 from tests.comparison.results_folder import NEW, OLD, Results, case
-
-
-@dataclass
-class Asv:
-    """Stands in for `interleaved`: a process takes no time, and reads what `seconds` says."""
-
-    seconds: Callable[[Where, Case, int], float]
-    failure: Failure | None = None
-    interrupts_at: int | None = None
-    options: dict[str, Any] = field(default_factory=dict)
-    turns: list[tuple[Where, Case]] = field(default_factory=list)
-    renewed: list[tuple[int, list[str]]] = field(default_factory=list)
-
-    def renew(self, places: list[Where]) -> None:
-        self.renewed.append((len(self.turns), [place.build for place in places]))
-
-    @contextlib.contextmanager
-    def interleaved(self, config: Path | None, **options: Any) -> Iterator["Asv"]:
-        self.options = options
-        yield self
-
-    def __call__(self, place: Where, case: Case) -> Record:
-        if len(self.turns) == self.interrupts_at:
-            raise KeyboardInterrupt
-        number = self.turns.count((place, case))
-        self.turns.append((place, case))
-        record = Record(case, build=place.build, session="fresh", round=number + 1, started=f"{number:02}")
-        if self.failure is not None:
-            return replace(record, failure=self.failure)
-        values = (self.seconds(place, case, number),) * 3
-        read = {
-            clock: Process(case.device, clock, values, values, (1.0,) * 3, 7)
-            for clock in self.options["clocks"]
-        }
-        return replace(record, clocks=read)
 
 
 @pytest.fixture
@@ -79,10 +41,6 @@ def run(
     ]
     done = CliRunner().invoke(app, command)
     return done, json.loads(done.stdout) if done.stdout else {}
-
-
-def jitter(number: int) -> float:
-    return float(1 + 0.002 * (-1) ** number * (1 + number % 3))
 
 
 def slower(place: Where, case: Case, number: int) -> float:

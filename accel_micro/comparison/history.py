@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 from accel_micro.builds import Build, Ledger
 from accel_micro.builds.commits import same_commit
@@ -55,6 +55,7 @@ class History:
 Outcome = Literal["confirmed", "refuted", "open", "not measured"]
 """What a fresh measurement says of a proposal: it is so; the builds are equal within the floor, or differ the other
 way; that is not decided; or there was none."""
+OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 
 
 @dataclass(frozen=True)
@@ -164,6 +165,11 @@ class Changes:
     short: int
     builds: tuple[Build, ...]
     problems: tuple[str, ...] = ()
+
+    @property
+    def settled(self) -> bool:
+        """Whether proposals were measured anew."""
+        return any(proposal.settlement for proposal in self.proposals)
 
     @cached_property
     def proposals(self) -> tuple[Proposal, ...]:

@@ -9,7 +9,9 @@ JSON, schema 1, is one object:
     proposals   a change each, newest first: the case's five names; clock, machine, environment; `before`, `after`,
                 `earliest`, `latest`, `undone_by`: builds, the latter null while the change lasts; ratio with its 95 %
                 interval; seconds before and after; builds on each side; score, noise, floor; `unmeasured` builds in
-                between; `same_commit`, `apart` (no session measured both builds); `settle`, the command that does
+                between; `same_commit`, `apart` (no session measured both builds); `settle`, the command that does;
+                `outcome` of measuring anew: `confirmed`, `refuted`, `open`, `not measured`, or null; `settlement`:
+                null, or builds, kind, ratio with its 95 % interval, q_value, processes a side and reason
     problems    lines of the results that could not be read
 """
 
@@ -18,20 +20,22 @@ import io
 import json
 import math
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, Final, Literal
 
 import accel_micro
 from accel_micro.builds import Build
-from accel_micro.comparison.history import Changes, Proposal, Step
+from accel_micro.comparison.history import OUTCOMES, Changes, Proposal, Settlement, Step
 from accel_micro.comparison.pairing import name_of
 from accel_micro.report import units
 from accel_micro.report.export import CASE_FIELDS, finite
 from accel_micro.report.layout import short_direction, short_dtype
 from accel_micro.report.markdown import escape
 from accel_micro.report.words import clean, count
-from accel_micro.stats.changes import FEWEST
+from accel_micro.stats.changes import FEWEST, Change
+from accel_micro.stats.verdict import Verdict
 
 Format = Literal["table", "json", "markdown", "csv"]
 
@@ -61,12 +65,14 @@ def to_text(changes: Changes, *, all_rows: bool = False) -> str:
         shown = step.proposals if all_rows else step.proposals[:MOST_ROWS]
         cells = [_cells(proposal) for proposal in shown]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        for texts in cells:
+        for proposal, texts in zip(shown, cells, strict=True):
             padded = (text.ljust(width) for text, width in zip(texts, widths, strict=True))
             lines.append(("  " + "  ".join(padded)).rstrip())
+            if proposal.settlement:
+                lines.append(f"       {clean(settlement_text(proposal))}")
         if len(shown) < len(step.proposals):
             lines.append(f"  and {len(step.proposals) - len(shown)} more; --all lists them")
-        if not step.same_commit:
+        if worth_measuring(step):
             lines.append(f"  → {clean(settle(step))}")
     lines += ["", *_closing(changes)] if changes.steps or changes.problems or changes.short else []
     return "\n".join(lines) + "\n"
@@ -77,9 +83,15 @@ def to_markdown(changes: Changes) -> str:
     lines = [escape(headline(changes))]
     for step in changes.steps:
         lines += ["", f"### {escape(title(step))}", *(f"\n{escape(note)}" for note in notes(step)), ""]
-        lines += ["| | change [95 % interval] | time of a call | case | fate |", "|---|--:|--:|---|---|"]
-        lines += ["| " + " | ".join(map(escape, _cells(proposal))) + " |" for proposal in step.proposals]
-        if not step.same_commit:
+        anew = changes.settled
+        lines += [
+            "| | change [95 % interval] | time of a call | case | fate |" + " measured anew |" * anew,
+            "|---|--:|--:|---|---|" + "---|" * anew,
+        ]
+        for proposal in step.proposals:
+            cells = [*_cells(proposal), *([settlement_text(proposal)] if anew else [])]
+            lines.append("| " + " | ".join(map(escape, cells)) + " |")
+        if worth_measuring(step):
             lines += ["", "```sh", clean(settle(step)), "```"]
     lines += ["", *map(escape, _closing(changes))]
     return "\n".join(lines).rstrip("\n") + "\n"
@@ -99,6 +111,7 @@ def to_json(changes: Changes) -> str:
                 "unmeasured": [_build(build) for build in step.unmeasured],
                 **{name: _build(getattr(proposal, name)) for name in _ENDS},
                 "undone_by": _build(proposal.undone_by) if proposal.undone_by else None,
+                "settlement": _settlement(proposal.settlement),
             }
             for step in changes.steps
             for proposal in step.proposals
@@ -130,9 +143,13 @@ def headline(changes: Changes) -> str:
         return f"No change proposed in {over}."
     cases = len({proposal.history.whose.case for proposal in changes.proposals})
     places = count(len(changes.steps), "pair of builds", "pairs of builds")
-    return (
+    said = (
         f"{count(len(changes.proposals), 'change')} proposed in {count(cases, 'case')}, at {places}; {over}."
     )
+    if changes.settled:
+        outcomes = Counter(p.settlement.outcome for p in changes.proposals if p.settlement)
+        said += f" Measured anew: {', '.join(f'{outcomes[one]} {one}' for one in OUTCOMES if outcomes[one])}."
+    return said
 
 
 def title(step: Step) -> str:
@@ -167,10 +184,37 @@ def settle(step: Step) -> str:
     return shlex.join(words)
 
 
+def worth_measuring(step: Step) -> bool:
+    """Whether measuring the builds by turns would still tell something."""
+    told = {proposal.settlement.outcome if proposal.settlement else "" for proposal in step.proposals}
+    return not step.same_commit and not told <= {"confirmed", "refuted"}
+
+
 def change_text(proposal: Proposal) -> str:
     """`+5.1 % [+4.2, +6.0]`, more time of a call."""
-    change = proposal.change
-    parts = [100 * (ratio - 1) for ratio in (change.ratio, change.ratio_low, change.ratio_high)]
+    return _percent(proposal.change)
+
+
+def settlement_text(proposal: Proposal) -> str:
+    """`confirmed: +5.2 % [+4.9, +5.5], 6 processes a side`; and which builds, where others were measured."""
+    found = proposal.settlement
+    if found is None:
+        return ""
+    if found.verdict is None:
+        return f"not measured: {found.reason}"
+    verdict = found.verdict
+    text = f"{found.outcome}: {_percent(verdict)}, {count(verdict.contender_processes, 'process', 'processes')} a side"
+    if found.outcome in ("open", "refuted"):
+        text += f", {found.reason}"
+    if (found.baseline, found.contender) != (proposal.before, proposal.after):
+        text += f" ({found.baseline.version} → {found.contender.version})"
+    return text
+
+
+def _percent(of: Change | Verdict) -> str:
+    if not of.ratio_low > 0 or not math.isfinite(of.ratio_high):
+        return f"{100 * (of.ratio - 1):+.1f} % [?]".replace("-", "−")
+    parts = [100 * (ratio - 1) for ratio in (of.ratio, of.ratio_low, of.ratio_high)]
     value, low, high = (f"{part:+.1f}".replace("-", "−") for part in parts)
     return f"{value} % [{low}, {high}]"
 
@@ -200,7 +244,12 @@ def _cells(proposal: Proposal) -> tuple[str, ...]:
 
 
 def _closing(changes: Changes) -> Iterator[str]:
-    if changes.steps:
+    if changes.settled:
+        yield (
+            "Confirmed and refuted: by fresh processes of both builds, measured by turns; of those confirmed at most "
+            "one in a hundred is false on average."
+        )
+    elif changes.steps:
         yield (
             "These are proposals: the builds were mostly measured in separate sessions, and a machine that "
             "changed looks like a build that changed. The commands above measure again, in turns, and settle it."
@@ -241,12 +290,30 @@ def _facts(step: Step, proposal: Proposal) -> dict[str, Any]:
         "floor": proposal.floor,
         "same_commit": step.same_commit,
         "apart": proposal.apart,
-        "settle": "" if step.same_commit else settle(step),
+        "settle": settle(step) if worth_measuring(step) else "",
+        "outcome": proposal.settlement.outcome if proposal.settlement else None,
     }
+
+
+def _settlement(found: Settlement | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    verdict = found.verdict
+    told: dict[str, Any] = {"baseline": _build(found.baseline), "contender": _build(found.contender)}
+    if verdict is not None:
+        told |= {
+            "kind": verdict.kind,
+            "ratio": verdict.ratio,
+            "ratio_low": verdict.ratio_low,
+            "ratio_high": verdict.ratio_high,
+            "q_value": verdict.q_value,
+            "processes": verdict.contender_processes,
+        }
+    return told | {"reason": found.reason}
 
 
 CSV_COLUMNS: Final = (
     *CASE_FIELDS, "clock", "machine", "environment", "before", "after", "earliest", "latest",
     "ratio", "ratio_low", "ratio_high", "seconds_before", "seconds_after", "builds_before", "builds_after",
-    "fate", "undone_by", "score", "noise", "floor", "same_commit", "apart", "unmeasured", "settle",
+    "fate", "undone_by", "score", "noise", "floor", "same_commit", "apart", "unmeasured", "settle", "outcome",
 )  # fmt: skip

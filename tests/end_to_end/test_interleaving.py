@@ -10,12 +10,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from accel_micro.builds import identify
-from accel_micro.measure.records import read_all
+from accel_micro.builds import Ledger, identify
+from accel_micro.measure.records import SUFFIX, Record, append, read_all
 from tests.asv_plugin.conftest import Suite
 from tests.end_to_end.repacked import CannotRepack, Repacked, Served, serving
 
@@ -69,6 +70,20 @@ def index(tmp_path: Path) -> Iterator[Served]:
     (tmp_path / "common").unlink()
 
 
+def invent_history(suite: Suite, records: list[Record]) -> None:
+    """Records of nightlies that were never made: earlier ones read as the first build did, later ones as the second."""
+    of = {
+        build.id: next(r for r in records if r.build == build.id and r.case.op == "ops.softmax")
+        for build in map(identify, (BEFORE, AFTER))
+    }
+    ledger = Ledger.beside(suite.results)
+    for number, like in enumerate([identify(BEFORE).id] * 10 + [identify(AFTER).id] * 5):
+        version = f"2.15.0.dev202610{10 + number}" if number < 10 else f"2.15.0.dev202611{10 + number}"
+        build = ledger.remember(identify(version), 1_790_000_000_000)
+        record = replace(of[like], build=build.id, session=version)
+        append(suite.results / record.machine / f"{build.id[:8]}-{record.environment}{SUFFIX}", record)
+
+
 def test_what_one_process_leaves_open_is_measured_until_it_is_decided(
     suite: Suite, index: Served, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -116,6 +131,21 @@ def test_what_one_process_leaves_open_is_measured_until_it_is_decided(
     )
     told = {row["op"]: row["kind"] for row in json.loads(again.stdout)["rows"]}
     assert told["ops.softmax"] == "regression", "what was measured is stored"
+    invent_history(suite, fresh)
+    confirmed = subprocess.run(
+        [*command[:4], "--confirm", "--budget", "2", "--format", "json", "--fail-on", "regression"],
+        cwd=suite.path,
+        env=suite.environment,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert confirmed.returncode == 1, confirmed.stdout + confirmed.stderr
+    (proposal,) = json.loads(confirmed.stdout)["proposals"]
+    assert (proposal["op"], proposal["outcome"]) == ("ops.softmax", "confirmed")
+    assert proposal["settlement"]["ratio"] > 1.4
+    assert [proposal["settlement"][side]["version"] for side in ("baseline", "contender")] == [BEFORE, AFTER]
     with capsys.disabled():
         for name, row in rows.items():
             print(f"\n{name}: {row['kind']}, ratio {row['ratio']:.3f}, q {row['q_value']:.1e}", end="")

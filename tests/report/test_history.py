@@ -3,16 +3,18 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from accel_micro.builds import Build
 from accel_micro.builds.identity import identify
-from accel_micro.comparison.history import Changes, History, Proposal, Step, Whose
+from accel_micro.comparison.history import Changes, History, Outcome, Proposal, Settlement, Step, Whose
 from accel_micro.measure.records import Case
 from accel_micro.report.history import render
 from accel_micro.stats.changes import Change, Point, Segment
+from accel_micro.stats.verdict import Kind, Verdict
 
 MM = Case("matmul.mm", "forward", "cuda", "bfloat16", "m=1024 k=1024 n=1024")
 ADD = Case("pointwise.add", "backward", "cpu", "float32", "small: n=1|000")
@@ -57,7 +59,49 @@ CHANGES = Changes(
     builds=BUILDS,
     problems=("results/x.jsonl:3: not a record, skipped (\x1b[2J)", "another"),
 )
+
+
+def settled(proposal: Proposal, kind: Kind, ratio: float, outcome: Outcome, reason: str = "") -> Proposal:
+    verdict = Verdict(kind, ratio, ratio * 0.995, ratio * 1.005, 1e-6, 0, 1e-5, reason, 6, 6, 0.01, 0.01)
+    found = Settlement(outcome, proposal.surely_before, proposal.latest, verdict, reason)
+    return replace(proposal, settlement=found)
+
+
+SETTLED = replace(
+    CHANGES,
+    steps=(
+        step(
+            settled(proposal(MM, 14, 1.062), "regression", 1.058, "confirmed"),
+            settled(
+                proposal(ADD, 14, 0.8),
+                "inconclusive",
+                0.9,
+                "open",
+                "too noisy to call it different or the same",
+            ),
+        ),
+        step(
+            replace(
+                proposal(MM, 11, 1.05),
+                settlement=Settlement(
+                    "not measured", BUILDS[10], BUILDS[11], reason="both builds are of one commit"
+                ),
+            ),
+            same_commit=True,
+        ),
+        step(
+            settled(
+                proposal(ADD, 8, 1.31, spread=1), "invariant", 1.001, "refuted", "equal within the tolerance"
+            )
+        ),
+    ),
+)
 NOTHING = Changes(steps=(), histories=1, short=0, builds=BUILDS)
+
+
+@pytest.mark.parametrize("format", ["table", "markdown", "json", "csv"])
+def test_forms_of_what_was_measured_anew(format: str, snapshot: SnapshotAssertion) -> None:
+    assert render(SETTLED, format) == snapshot  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("format", ["table", "markdown", "json", "csv"])
