@@ -252,7 +252,8 @@ def _closing(changes: Changes) -> Iterator[str]:
     elif changes.steps:
         yield (
             "These are proposals: the builds were mostly measured in separate sessions, and a machine that "
-            "changed looks like a build that changed. The commands above measure again, in turns, and settle it."
+            "changed looks like a build that changed. The commands above measure again, in turns, and settle it; "
+            "so does `--confirm`, for all."
         )
         if any(proposal.fate == "present" for proposal in changes.proposals):
             yield "Change: time of a call after ÷ before. A change that the newest build alone has is not proposed."
