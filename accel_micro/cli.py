@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from accel_micro.builds_cli import app as builds_app
-from accel_micro.calibrate_cli import calibrate
-from accel_micro.compare_cli import compare
-from accel_micro.report_cli import report
+from accel_micro.commands.builds_cli import app as builds_app
+from accel_micro.commands.calibrate_cli import calibrate
+from accel_micro.commands.compare_cli import compare
+from accel_micro.commands.report_cli import report
 
 app = typer.Typer(
     name="accel-micro",
@@ -99,7 +99,7 @@ def quick(
     from rich.console import Console
 
     from accel_micro.asv_plugin.session import SessionError
-    from accel_micro.quick import Request, quick
+    from accel_micro.commands.quick import Request, quick
 
     request = Request(
         profile=profile.value,
@@ -150,7 +150,7 @@ def preview(
 ) -> None:
     """Serve the published pages, with the history over builds, on this machine until Ctrl-C."""
     from accel_micro.asv_plugin.session import SessionError
-    from accel_micro.preview import serve
+    from accel_micro.commands.preview import serve
 
     try:
         serve(config, out, port)

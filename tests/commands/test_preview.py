@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from accel_micro import preview
 from accel_micro.asv_plugin.session import SessionError
+from accel_micro.commands import preview
 
 
 def test_pages_are_served_from_the_loopback_address(tmp_path: Path) -> None:

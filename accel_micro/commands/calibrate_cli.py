@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from accel_micro.commands import print_json, say_error, stderr, stdout
+from accel_micro.commands.common import print_json, say_error, stderr, stdout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accel_micro.calibrate import Outcome
+    from accel_micro.commands.calibrate import Outcome
 
 MINUTES: Final = 5.0
 MOST_MINUTES: Final = 15.0
@@ -50,8 +50,8 @@ def calibrate(
     Exits with 0 when comparisons can be trusted; with 4 when they cannot or that cannot be told; with 3 when nothing
     could be timed; with 130 when interrupted, and what was measured is kept.
     """
-    from accel_micro import calibrate as calibrating
     from accel_micro.asv_plugin.session import SessionError
+    from accel_micro.commands import calibrate as calibrating
     from accel_micro.report.progress import listener
 
     request = calibrating.Request(

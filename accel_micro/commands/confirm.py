@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from accel_micro.comparison.history import Outcome, Settlement
 
 if TYPE_CHECKING:
-    from accel_micro.compare_measure import Subject
+    from accel_micro.commands.compare_measure import Subject
     from accel_micro.comparison.deciding import Decision, Pair
     from accel_micro.comparison.history import Changes, Proposal, Step
     from accel_micro.stats.verdict import Verdict

@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from accel_micro.calibrate_run import CLOCK, Run, Turn, run
+from accel_micro.commands.calibrate_run import CLOCK, Run, Turn, run
 from accel_micro.measure.records import Case, Record
 from accel_micro.results.calibrations import CalibratedCase, Calibration, append
 
 if TYPE_CHECKING:
-    from accel_micro.calibrate_cases import Definition
+    from accel_micro.commands.calibrate_cases import Definition
 
 INTERRUPTED: Final = 130
 NOTHING_TIMED: Final = 3
@@ -98,7 +98,7 @@ def calibrate(
 
     Ctrl-C ends it; what was measured until then is calibrated from.
     """
-    from accel_micro.calibrate_cases import MOST, how_many, spread
+    from accel_micro.commands.calibrate_cases import MOST, how_many, spread
     from accel_micro.stats.calibration import FEWEST_COMPARISONS
 
     outcomes = []
@@ -171,7 +171,7 @@ class _Installed:
     renew: Callable[[Sequence[int]], None]
 
     def definitions(self, device: str) -> "Sequence[Definition]":
-        from accel_micro.calibrate_cases import definitions
+        from accel_micro.commands.calibrate_cases import definitions
 
         return definitions(self.facts, device)
 

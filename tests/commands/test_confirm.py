@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from accel_micro.asv_plugin.opening import Where
 from accel_micro.cli import app
-from accel_micro.confirm import outcome_of
+from accel_micro.commands.confirm import outcome_of
 from accel_micro.measure.records import Case
 from accel_micro.stats.verdict import Verdict
 from tests.comparison.fake_asv import Asv, jitter

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from accel_micro.builds import Ledger
 from accel_micro.cli import app
-from accel_micro.compare import Request, compare
+from accel_micro.commands.compare import Request, compare
 from accel_micro.comparison.compared import Compared, Comparison
 from tests.comparison.results_folder import NEW, OLD, Results, case, two_builds
 

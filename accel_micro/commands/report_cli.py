@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from accel_micro.commands import ENVIRONMENT, WRONG_USE, Room, reported, say_error, say_note, stdout
+from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, Room, reported, say_error, say_note, stdout
 
 
 def report(

@@ -13,7 +13,7 @@ from accel_micro.measure.records import Case, Record, read_all
 
 pytestmark = pytest.mark.slow
 
-CHECKOUT = Path(__file__).parent.parent
+CHECKOUT = Path(__file__).parents[2]
 ONE_CASE = r"matmul.mm.time_forward\('cpu', 'float32', 'm=64"
 
 

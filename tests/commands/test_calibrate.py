@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from accel_micro import calibrate as calibrating
-from accel_micro.calibrate import Request, calibrate, exit_code
-from accel_micro.calibrate_cases import FEWEST, MOST, Definition, definitions, how_many, spread
-from accel_micro.calibrate_cli import calibrate as command
-from accel_micro.calibrate_run import Turn, run
+from accel_micro.commands import calibrate as calibrating
+from accel_micro.commands.calibrate import Request, calibrate, exit_code
+from accel_micro.commands.calibrate_cases import FEWEST, MOST, Definition, definitions, how_many, spread
+from accel_micro.commands.calibrate_cli import calibrate as command
+from accel_micro.commands.calibrate_run import Turn, run
 from accel_micro.measure.flags import Flag
 from accel_micro.measure.process import Process
 from accel_micro.measure.records import Case, Failure, Record

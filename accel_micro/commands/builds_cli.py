@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from accel_micro.commands import ENVIRONMENT, Room, print_json, reported, say_error, say_note, stderr, stdout
+from accel_micro.commands.common import (
+    ENVIRONMENT,
+    Room,
+    print_json,
+    reported,
+    say_error,
+    say_note,
+    stderr,
+    stdout,
+)
 
 if TYPE_CHECKING:
     from accel_micro.builds import Wheel

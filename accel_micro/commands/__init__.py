@@ -1,0 +1,1 @@
+"""What `accel-micro` can do: a file a command, and one with its options where these are many."""
