@@ -392,7 +392,7 @@ import io, resource, sys, time
 start = time.perf_counter()
 from pathlib import Path
 from accel_micro.builds import Ledger
-from accel_micro.commands.compare import Request, compare
+from accel_micro.comparison.comparing import Request, compare
 from accel_micro.report.comparison import render
 results = Path(sys.argv[1])
 comparison = compare(Request(*sys.argv[2:]), results, Ledger.beside(results))

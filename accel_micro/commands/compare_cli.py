@@ -9,7 +9,7 @@ import typer
 
 from accel_micro.commands.common import WRONG_USE, Room, reported, say_error, stderr
 from accel_micro.commands.compare_measure import BUDGET_MINUTES, INTERRUPTED, Measuring
-from accel_micro.commands.history import HistoryRequest
+from accel_micro.comparison.searching import HistoryRequest
 
 if TYPE_CHECKING:
     from accel_micro.report.progress import Listener
@@ -105,7 +105,7 @@ def compare(
     measured is saved and compared; see --fail-on for 1 and 4.
     """
     from accel_micro.asv_plugin.embedding import SessionError
-    from accel_micro.commands import compare as comparing
+    from accel_micro.comparison import comparing
     from accel_micro.comparison.sides import NotMeasured, WrongSides
     from accel_micro.report.comparison import render
 
@@ -192,9 +192,9 @@ def _search(
     """Print the changes that are proposed, measured anew where there is a budget for it."""
     from accel_micro.asv_plugin.embedding import SessionError
     from accel_micro.asv_plugin.machine import is_this
-    from accel_micro.commands.compare import NOTHING_COMPARED
     from accel_micro.commands.confirm import confirm, exit_code
-    from accel_micro.commands.history import NothingMeasured, find
+    from accel_micro.comparison.comparing import NOTHING_COMPARED
+    from accel_micro.comparison.searching import NothingMeasured, find
     from accel_micro.report.history import render
 
     measuring = None

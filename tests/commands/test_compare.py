@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from accel_micro.builds import Ledger
 from accel_micro.cli import app
-from accel_micro.commands.compare import Request, compare
 from accel_micro.comparison.compared import Compared, Comparison
+from accel_micro.comparison.comparing import Request, compare
 from tests.comparison.results_folder import NEW, OLD, Results, case, two_builds
 
 

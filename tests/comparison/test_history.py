@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from accel_micro.builds import Ledger
 from accel_micro.builds.identity import Build, identify
 from accel_micro.cli import app
-from accel_micro.commands.history import HistoryRequest, NothingMeasured, find
 from accel_micro.comparison.history import Changes, propose, read_histories
+from accel_micro.comparison.searching import HistoryRequest, NothingMeasured, find
 from accel_micro.measure import Process
 from accel_micro.measure.records import SUFFIX, Case, Failure, Record, append
 

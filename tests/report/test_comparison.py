@@ -16,8 +16,8 @@ from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
 from accel_micro.builds import Ledger
-from accel_micro.commands.compare import Request, compare, next_command
 from accel_micro.comparison.compared import Compared, Comparison
+from accel_micro.comparison.comparing import Request, compare, next_command
 from accel_micro.measure.records import Case, Failure
 from accel_micro.report import comparison_words as words
 from accel_micro.report.comparison import Format, render

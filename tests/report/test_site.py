@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from accel_micro.builds import Ledger, UnknownBuild, identify
 from accel_micro.cli import app
-from accel_micro.commands.compare import Request, compare
+from accel_micro.comparison.comparing import Request, compare
 from accel_micro.measure.records import SUFFIX
 from accel_micro.report.site import plots, write_site
 from accel_micro.report.site.changes import proposals

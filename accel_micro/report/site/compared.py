@@ -22,7 +22,7 @@ def compare_builds(
     Raises:
         UnknownBuild: no build, or several, go by a name.
     """
-    from accel_micro.commands.compare import Request, compare
+    from accel_micro.comparison.comparing import Request, compare
 
     return [
         compare(
