@@ -68,16 +68,21 @@ def how_many(seconds: float) -> int:
 def spread(definitions: Iterable[Definition], device: str) -> list[Case]:
     """All candidates, those to take first at the front; those after them stand in for what does not exist here.
 
-    Families take turns. In each, its smallest shape comes first and the largest of the op with most shapes second;
-    in every other family the small one is run backward. What is left follows in the order of the suite.
+    The four families with most shapes take turns, and after them the others. In each, its smallest shape comes first
+    and the largest of the op with most shapes second; in every other family the small one is run backward. What is
+    left follows in the order of the suite.
     """
     by_family: dict[str, list[Definition]] = {}
     for definition in sorted(definitions, key=lambda each: each.op):
         if definition.shapes and definition.dtypes:
             by_family.setdefault(definition.family, []).append(definition)
-    queues = [_of_family(each, device, turn % 2 == 1) for turn, each in enumerate(by_family.values())]
-    turns = [case for turn in zip_longest(*queues) for case in turn if case is not None]
-    return list(dict.fromkeys(turns))
+    shapes = {name: sum(len(each.shapes) for each in family) for name, family in by_family.items()}
+    first = sorted(sorted(by_family, key=lambda name: -shapes[name])[: MOST // 2])
+    cases = []
+    for names in (first, [name for name in by_family if name not in first]):
+        queues = [_of_family(by_family[name], device, turn % 2 == 1) for turn, name in enumerate(names)]
+        cases += [case for turn in zip_longest(*queues) for case in turn if case is not None]
+    return list(dict.fromkeys(cases))
 
 
 def _of_family(definitions: Sequence[Definition], device: str, backward_first: bool) -> list[Case]:

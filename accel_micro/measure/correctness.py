@@ -66,7 +66,8 @@ def compare(result: Any, reference: Any, allowed: float, where: str = "cpu") -> 
     for output, expected in zip(outputs, references, strict=True):
         if output.shape != expected.shape:
             raise ValueError(f"shape {tuple(output.shape)} where the reference has {tuple(expected.shape)}")
-        difference = output.detach().to(expected.device, torch.float64).sub_(expected.detach())
+        # Not in place: a float64 output is not copied by `to`, and outputs may share memory.
+        difference = output.detach().to(expected.device, torch.float64) - expected.detach()
         norm = float(torch.linalg.vector_norm(expected.detach().to(torch.float64)))
         size = max(1, expected.numel())
         scale = norm or 1.0

@@ -51,6 +51,16 @@ class Inputs:
     contexts: list[Callable[[], AbstractContextManager[Any]]] = field(default_factory=list)
     _drawn: int = 0
 
+    @property
+    def floating(self) -> torch.dtype:
+        """Dtype of floating-point tensors here: the case's, and float64 for the reference."""
+        return torch.float64 if self.reference else self.dtype
+
+    @property
+    def here(self) -> torch.device:
+        """Device of the tensors here."""
+        return self.reference_device if self.reference else self.device
+
     def _generator(self) -> torch.Generator:
         self._drawn += 1
         return torch.Generator().manual_seed(SEED + self._drawn)
@@ -61,7 +71,7 @@ class Inputs:
         return torch.randn(shape, generator=self._generator(), dtype=wide).mul_(scale).to(self.dtype)
 
     def _place(self, value: torch.Tensor) -> torch.Tensor:
-        placed = value.to(self.reference_device if self.reference else self.device)
+        placed = value.to(self.here)
         self.made.append(placed)
         return placed
 

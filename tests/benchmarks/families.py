@@ -1,6 +1,7 @@
 """What the tests of the families share: the list of ops, and tensors that exist in shape only."""
 
 import importlib
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,18 @@ from accel_micro.definition import Op
 from accel_micro.measure.inputs import Inputs, Timed
 from accel_micro.suite import OpBenchmark
 
-FAMILIES = ("matmul", "conv2d", "attention", "optimizer")
+FAMILIES = (
+    "matmul", "conv2d", "attention", "optimizer", "normalization", "pointwise", "reduction", "pooling", "loss",
+    "indexing", "sorting", "layout", "linalg", "fft",
+)  # fmt: skip
+WIDENED = ("pointwise.add_mixed", "pointwise.to_float32", "sorting.unique")
+"""Ops whose result is of another dtype than the case's."""
+
+
+def numbers_in(op: Op, shape: str) -> float:
+    """How large a shape is, roughly: the product of its numbers."""
+    values = op.arguments(shape).values()
+    return math.prod(v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool) and v > 0)
 
 
 def ops_of(family: str) -> Iterator[Op]:
@@ -47,6 +59,6 @@ def result_of(built: Any) -> Any:
 
 def gradients_of(built: Any, inputs: Inputs) -> tuple[torch.Tensor, ...]:
     """Gradients of the sum of the output, weighted by fixed normal numbers, with respect to the leaves."""
-    output = built()
+    output = result_of(built)
     weights = torch.randn(output.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     return torch.autograd.grad(output, inputs.leaves, weights.to(inputs.dtype).to(output.dtype))

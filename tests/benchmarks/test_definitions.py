@@ -13,8 +13,14 @@ from accel_micro.profiles import PROFILES
 
 from .families import FAMILIES, OPS, result_of, shape_only
 
-QUICK_CASES_AT_MOST = 40
-"""Of these families, float32 on a CPU: with as many of the other families `quick` takes about two minutes."""
+QUICK_CASES_AT_MOST = 75
+"""float32 on a CPU: at some two seconds a case `quick` then takes less than three minutes."""
+
+NEEDS_VALUES = ("indexing.masked_select", "sorting.unique", "loss.ctc")
+"""Ops that torch cannot run in shape only."""
+
+
+FLOAT32_ONLY = ("loss.ctc", "sorting.unique")
 
 
 def cases(profile: str, device: str = "cpu") -> list[tuple[str, str, str, str]]:
@@ -48,7 +54,9 @@ def test_each_shape_has_one_name_and_is_short(name: str) -> None:
         assert len(set(shapes)) == len(shapes)
 
 
-@pytest.mark.parametrize("name", [name for name in OPS if not name.startswith("optimizer")])
+@pytest.mark.parametrize(
+    "name", [name for name in OPS if not name.startswith("optimizer") and name not in NEEDS_VALUES]
+)
 def test_every_shape_builds_and_runs(name: str) -> None:
     for shape in OPS[name].all_shapes:
         if name.startswith("attention.sdpa_") and name != "attention.sdpa_math":
@@ -121,5 +129,10 @@ def test_importing_the_families_runs_no_op_and_starts_no_thread() -> None:
 
 def test_accelerator_dtypes_are_covered() -> None:
     for name, op in OPS.items():
-        assert {"float32", "bfloat16"} <= set(op.dtypes), name
+        wanted = (
+            {"float32"}
+            if name.startswith(("linalg", "fft")) or name in FLOAT32_ONLY
+            else {"float32", "bfloat16"}
+        )
+        assert wanted <= set(op.dtypes), name
         assert all(hasattr(torch, dtype) for dtype in op.dtypes)

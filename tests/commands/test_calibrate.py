@@ -112,6 +112,13 @@ def test_the_same_suite_gives_the_same_cases_each_once(suite: list[Definition]) 
     assert all(case.direction == "forward" for case in cases if case.family == "optimizer")
 
 
+def test_of_many_families_those_with_most_shapes_come_first() -> None:
+    small = [Definition(f"{name}.op", ("one",), ("float32",), False) for name in ("a", "b", "z")]
+    chosen = spread([*small, *SUITE], "cpu")
+    assert chosen[:8] == spread(SUITE, "cpu")[:8]
+    assert [case.op for case in chosen[-3:]] == ["a.op", "b.op", "z.op"]
+
+
 def test_ops_that_the_profile_quick_leaves_out_come_last() -> None:
     slow = Definition("matmul.addmm", ("a", "b", "c", "d"), ("float32",), True, quick=False)
     shapes = [case.shape for case in spread([slow, SUITE[3]], "cpu")]

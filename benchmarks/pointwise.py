@@ -1,0 +1,157 @@
+"""Ops that work number by number: activations, arithmetic, broadcasting, conversions.
+
+A thousand numbers are bound by launches, a million fit the caches of most devices, and what is larger is bound by
+memory. So all of a size should take the same time on an accelerator, and whatever takes longer computes too much or
+reads badly. Strided and expanded operands are variants: kernels for them are others, and were wrong before.
+"""
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+
+from accel_micro.suite import op
+
+SIZES = {"standard": ["n=1000", "n=1000000"], "full": ["n=100000", "n=16777216"]}
+QUICK = {**SIZES, "quick": ["n=1000000"]}
+WORK = {"flops": lambda: 0}
+
+
+@op(quick=["n=1000", "n=1000000"], **{**SIZES, "standard": ["n=16777216"], "full": ["n=100000"]}, **WORK)
+def add(t, n):
+    """Sum of two."""
+    a, b = t(n), t(n)
+    return lambda: torch.add(a, b)
+
+
+@op(**SIZES, **WORK)
+def mul(t, n):
+    """Product of two."""
+    a, b = t(n), t(n)
+    return lambda: torch.mul(a, b)
+
+
+@op(**SIZES, **WORK)
+def addcmul(t, n):
+    """Three operands read in one pass."""
+    a, b, c = t(n), t(n), t(n)
+    return lambda: torch.addcmul(a, b, c, value=0.5)
+
+
+@op(standard=["rows=1000 width=1000"], full=["rows=16384 width=1024", "rows=1024 width=16384"], **WORK)
+def add_row(t, rows, width):
+    """A row added to each row: broadcasting along the first dimension, as a bias is."""
+    a, b = t(rows, width), t(width)
+    return lambda: torch.add(a, b)
+
+
+@op(standard=["rows=1000 width=1000"], full=["rows=16384 width=1024", "rows=1024 width=16384"], **WORK)
+def add_column(t, rows, width):
+    """A column added to each column: broadcasting along the last dimension."""
+    a, b = t(rows, width), t(rows, 1)
+    return lambda: torch.add(a, b)
+
+
+@op(standard=["rows=1000 width=1000"], full=["rows=4096 width=4096"], **WORK)
+def add_transposed(t, rows, width):
+    """One operand row by row in memory, the other column by column."""
+    a, b = t(rows, width), t(width, rows).t()
+    return lambda: torch.add(a, b)
+
+
+@op(standard=["n=1000000"], full=["n=16777216"], dtypes=("float32", "bfloat16", "float16"), **WORK)
+def add_mixed(t, n):
+    """The dtype of the case and float32: the narrower operand is widened on the way."""
+    a, b = t(n), t(n, constant=True).to(torch.float64 if t.reference else torch.float32)
+    return lambda: torch.add(a, b)
+
+
+@op(**SIZES, **WORK)
+def relu(t, n):
+    """The larger of x and 0."""
+    x = t(n)
+    return lambda: F.relu(x)
+
+
+@op(**QUICK, **WORK)
+def gelu(t, n):
+    """x times the normal distribution function of x, exactly: an error function a number."""
+    x = t(n)
+    return lambda: F.gelu(x)
+
+
+@op(**SIZES, **WORK)
+def gelu_tanh(t, n):
+    """Its approximation by tanh, as GPT-2 has it."""
+    x = t(n)
+    return lambda: F.gelu(x, approximate="tanh")
+
+
+@op(**SIZES, **WORK)
+def silu(t, n):
+    """x times its logistic function, as in Llama and EfficientNet."""
+    x = t(n)
+    return lambda: F.silu(x)
+
+
+@op(**SIZES, **WORK)
+def sigmoid(t, n):
+    """Logistic function."""
+    x = t(n)
+    return lambda: torch.sigmoid(x)
+
+
+@op(**SIZES, **WORK)
+def tanh(t, n):
+    """Hyperbolic tangent."""
+    x = t(n)
+    return lambda: torch.tanh(x)
+
+
+@op(**SIZES, **WORK)
+def exp(t, n):
+    """Exponential."""
+    x = t(n)
+    return lambda: torch.exp(x)
+
+
+@op(**SIZES, **WORK)
+def hardswish(t, n):
+    """x times a clipped line, as in MobileNetV3."""
+    x = t(n)
+    return lambda: F.hardswish(x)
+
+
+@op(**SIZES, **WORK)
+def leaky_relu(t, n):
+    """x, or a hundredth of it where it is negative."""
+    x = t(n)
+    return lambda: F.leaky_relu(x)
+
+
+@op(**SIZES, **WORK)
+def clamp(t, n):
+    """What lies outside -1 to 1 becomes its nearer end."""
+    x = t(n)
+    return lambda: torch.clamp(x, -1.0, 1.0)
+
+
+@op(**SIZES, **WORK)
+def where(t, n):
+    """One of two, by a mask."""
+    a, b = t(n), t(n)
+    mask = t.integers(2, n).bool()
+    return lambda: torch.where(mask, a, b)
+
+
+@op(**SIZES, **WORK)
+def strided(t, n):
+    """Every second number of a tensor."""
+    x = t(2 * n)[::2]
+    return lambda: torch.add(x, 1.0)
+
+
+@op(standard=["n=1000000"], full=["n=16777216"], dtypes=("float32", "bfloat16", "float16"), **WORK)
+def to_float32(t, n):
+    """Conversion from the dtype of the case to float32; from float32 a copy."""
+    x = t(n)
+    wide = torch.float64 if t.reference else torch.float32
+    return lambda: x.to(wide, copy=True)

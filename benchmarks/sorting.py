@@ -1,0 +1,58 @@
+"""Sorting and scanning: sort, topk, argmax, unique, cumulative sums.
+
+Values are compared with float64, and not the places they came from: of equal numbers any may come first.
+"""
+
+import torch
+
+from accel_micro.suite import op
+
+NUMBERS = {"standard": ["n=1000", "n=1000000"], "full": ["n=16777216"]}
+ROWS = {"standard": ["rows=64 width=1000", "rows=1000 width=1000"], "full": ["rows=64 width=128256"]}
+WORK = {"flops": lambda: 0}
+
+
+@op(quick=["n=100000"], **NUMBERS, **WORK)
+def sort(t, n):
+    """All numbers, ascending."""
+    x = t(n)
+    return lambda: torch.sort(x).values
+
+
+@op(**ROWS, **WORK)
+def sort_rows(t, rows, width):
+    """Each row by itself."""
+    x = t(rows, width)
+    return lambda: torch.sort(x, dim=1).values
+
+
+@op(**{**ROWS, "standard": [*ROWS["standard"], "gpt2: rows=1 width=50257 k=50"]}, **WORK)
+def topk(t, rows, width, k=10):
+    """The largest of each row, as when a language model chooses its next token."""
+    x = t(rows, width)
+    return lambda: torch.topk(x, k, dim=1).values
+
+
+@op(**ROWS, **WORK)
+def max_with_index(t, rows, width):
+    """The largest of each row, and where it is."""
+    x = t(rows, width)
+    return lambda: torch.max(x, dim=1).values
+
+
+@op(**NUMBERS, dtypes=("float32",), backward=False, **WORK)
+def unique(t, n):
+    """Each of a thousand integers once: how many there are the device has to tell the host."""
+    x = t.integers(1000, n)
+    return lambda: torch.unique(x)
+
+
+@op(
+    standard=["rows=1000 width=1000 dim=1", "rows=1000 width=1000 dim=0", "rows=1 width=1000000 dim=1"],
+    full=["rows=8192 width=8192 dim=1"],
+    flops=lambda rows, width, dim: rows * width * (width if dim else rows),
+)
+def cumsum(t, rows, width, dim):
+    """Running sums. Of their rounding errors the last is the sum, so the tolerance is that of a product."""
+    x = t(rows, width)
+    return lambda: torch.cumsum(x, dim)
