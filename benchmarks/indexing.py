@@ -13,7 +13,7 @@ TABLES = {
     "standard": ["n=64 rows=1000 width=64", "n=8192 rows=50257 width=768"],
     "full": ["llama3: n=8192 rows=128256 width=4096", "recommender: n=65536 rows=1000000 width=64"],
 }
-NUMBERS = {"standard": ["n=1000", "n=1000000"], "full": ["n=16777216"]}
+NUMBERS = {"standard": ["n=1000000"], "full": ["n=1000", "n=16777216"]}
 WORK = {"flops": lambda: 0}
 
 

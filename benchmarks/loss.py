@@ -14,7 +14,7 @@ CLASSES = {
     "standard": ["mnist: n=64 classes=10", "imagenet: n=256 classes=1000"],
     "full": ["gpt2: n=1024 classes=50257", "llama3: n=2048 classes=128256"],
 }
-NUMBERS = {"standard": ["n=1000", "n=1000000"], "full": ["n=16777216"]}
+NUMBERS = {"standard": ["n=1000000"], "full": ["n=1000", "n=16777216"]}
 WORK = {"flops": lambda n, classes: 4 * n * classes}
 SUM = {"flops": lambda n: 4 * n}
 

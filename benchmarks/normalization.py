@@ -15,14 +15,22 @@ IMAGES = {
     "standard": [
         "n=1 c=16 hw=16",
         "resnet.layer4: n=32 c=512 hw=7",
-        "mobilenet_v2.1: n=32 c=32 hw=112",
     ],
-    "full": ["resnet.conv1: n=256 c=64 hw=112", "resnet.layer3: n=256 c=256 hw=14"],
+    "full": [
+        "mobilenet_v2.1: n=32 c=32 hw=112",
+        "resnet.conv1: n=256 c=64 hw=112",
+        "resnet.layer3: n=256 c=256 hw=14",
+    ],
 }
 ROWS = {
     "quick": ["bert: rows=1024 width=768"],
-    "standard": ["rows=64 width=64", "decode: rows=1 width=4096", "llama: rows=2048 width=4096"],
-    "full": ["rows=65536 width=128", "rows=64 width=65536", "llama: rows=16384 width=4096"],
+    "standard": ["rows=64 width=64", "llama: rows=2048 width=4096"],
+    "full": [
+        "decode: rows=1 width=4096",
+        "rows=65536 width=128",
+        "rows=64 width=65536",
+        "llama: rows=16384 width=4096",
+    ],
 }
 # The statistics of a row or channel are sums, each of about as many FLOPs as it has numbers.
 OF_IMAGES = {"flops": lambda n, c, hw: 8 * n * c * hw * hw}
@@ -37,7 +45,7 @@ def batch_norm(t, n, c, hw):
     return lambda: F.batch_norm(x, mean, variance, weight, bias, training=True)
 
 
-@op(standard=IMAGES["quick"] + IMAGES["standard"], full=IMAGES["full"], **OF_IMAGES)
+@op(standard=IMAGES["quick"], full=IMAGES["standard"] + IMAGES["full"], **OF_IMAGES)
 def batch_norm_eval(t, n, c, hw):
     """Inference: a scale and a shift for each channel."""
     x, weight, bias = t(n, c, hw, hw), t(c), t(c)
@@ -45,7 +53,7 @@ def batch_norm_eval(t, n, c, hw):
     return lambda: F.batch_norm(x, mean, variance, weight, bias)
 
 
-@op(standard=IMAGES["quick"] + IMAGES["standard"], full=IMAGES["full"], **OF_IMAGES)
+@op(standard=IMAGES["quick"], full=IMAGES["standard"] + IMAGES["full"], **OF_IMAGES)
 def group_norm(t, n, c, hw, groups=8):
     """Statistics of groups of channels, image by image, as in diffusion models."""
     x, weight, bias = t(n, c, hw, hw), t(c), t(c)
@@ -59,7 +67,7 @@ def layer_norm(t, rows, width):
     return lambda: F.layer_norm(x, (width,), weight, bias)
 
 
-@op(standard=ROWS["quick"] + ROWS["standard"], full=ROWS["full"], **OF_ROWS)
+@op(standard=ROWS["quick"], full=ROWS["standard"] + ROWS["full"], **OF_ROWS)
 def rms_norm(t, rows, width):
     """Root mean square of each row, and no mean, as in Llama."""
     x, weight = t(rows, width), t(width)

@@ -10,12 +10,12 @@ import torch.nn.functional as F  # noqa: N812
 
 from accel_micro.suite import op
 
-SIZES = {"standard": ["n=1000", "n=1000000"], "full": ["n=100000", "n=16777216"]}
+SIZES = {"standard": ["n=1000000"], "full": ["n=1000", "n=100000", "n=16777216"]}
 QUICK = {**SIZES, "quick": ["n=1000000"]}
 WORK = {"flops": lambda: 0}
 
 
-@op(quick=["n=1000", "n=1000000"], **{**SIZES, "standard": ["n=16777216"], "full": ["n=100000"]}, **WORK)
+@op(quick=["n=1000", "n=1000000"], standard=["n=16777216"], full=["n=100000"], **WORK)
 def add(t, n):
     """Sum of two."""
     a, b = t(n), t(n)

@@ -9,8 +9,8 @@ from accel_micro.suite import op
 
 WORK = {"flops": lambda n, c, hw: 9 * n * c * hw * hw}
 IMAGES = {
-    "standard": ["n=1 c=16 hw=16", "n=32 c=512 hw=14"],
-    "full": ["n=256 c=64 hw=112", "n=64 c=64 hw=224"],
+    "standard": ["n=32 c=512 hw=14"],
+    "full": ["n=1 c=16 hw=16", "n=256 c=64 hw=112", "n=64 c=64 hw=224"],
 }
 
 

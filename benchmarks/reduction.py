@@ -10,12 +10,22 @@ import torch
 from accel_micro.suite import op
 
 MATRICES = {
-    "standard": ["rows=1000 width=1000 dim=1", "rows=1000 width=1000 dim=0", "rows=16 width=65536 dim=1"],
-    "full": ["rows=65536 width=64 dim=1", "rows=65536 width=64 dim=0", "rows=8192 width=8192 dim=1"],
+    "standard": ["rows=1000 width=1000 dim=1", "rows=1000 width=1000 dim=0"],
+    "full": [
+        "rows=16 width=65536 dim=1",
+        "rows=65536 width=64 dim=1",
+        "rows=65536 width=64 dim=0",
+        "rows=8192 width=8192 dim=1",
+    ],
 }
 ROWS = {
-    "standard": ["rows=64 width=64", "gpt2.scores: rows=12288 width=1024", "gpt2.head: rows=64 width=50257"],
-    "full": ["rows=1 width=1048576", "rows=1048576 width=16", "llama.scores: rows=65536 width=2048"],
+    "standard": ["rows=64 width=64", "gpt2.head: rows=64 width=50257"],
+    "full": [
+        "gpt2.scores: rows=12288 width=1024",
+        "rows=1 width=1048576",
+        "rows=1048576 width=16",
+        "llama.scores: rows=65536 width=2048",
+    ],
 }
 WORK = {"flops": lambda rows, width: rows * width}
 
@@ -27,7 +37,7 @@ def sum(t, rows, width, dim):
     return lambda: torch.sum(x, dim)
 
 
-@op(standard=["n=1000", "n=1000000"], full=["n=16777216"], flops=lambda n: n)
+@op(standard=["n=1000000"], full=["n=1000", "n=16777216"], flops=lambda n: n)
 def sum_all(t, n):
     """Sum of everything: a single number."""
     x = t(n) + 0.5
@@ -62,7 +72,7 @@ def logsumexp(t, rows, width, dim):
     return lambda: torch.logsumexp(x, dim)
 
 
-@op(standard=["n=1000", "n=1000000"], full=["n=16777216"], flops=lambda n: 2 * n)
+@op(standard=["n=1000000"], full=["n=1000", "n=16777216"], flops=lambda n: 2 * n)
 def norm(t, n):
     """Length of a vector, as when gradients are clipped."""
     x = t(n)

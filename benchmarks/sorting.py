@@ -7,8 +7,8 @@ import torch
 
 from accel_micro.suite import op
 
-NUMBERS = {"standard": ["n=1000", "n=1000000"], "full": ["n=16777216"]}
-ROWS = {"standard": ["rows=64 width=1000", "rows=1000 width=1000"], "full": ["rows=64 width=128256"]}
+NUMBERS = {"standard": ["n=1000000"], "full": ["n=1000", "n=16777216"]}
+ROWS = {"standard": ["rows=1000 width=1000"], "full": ["rows=64 width=1000", "rows=64 width=128256"]}
 WORK = {"flops": lambda: 0}
 
 
