@@ -9,6 +9,7 @@ import typer
 from accel_micro.commands.builds_cli import app as builds_app
 from accel_micro.commands.calibrate_cli import calibrate
 from accel_micro.commands.compare_cli import compare
+from accel_micro.commands.ops_cli import ops
 from accel_micro.commands.report_cli import report
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app.add_typer(builds_app)
 app.command()(compare)
 app.command()(calibrate)
 app.command()(report)
+app.command()(ops)
 
 
 class Format(str, Enum):

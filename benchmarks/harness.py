@@ -11,10 +11,8 @@ python -m benchmarks.harness publish                # the pages of a year of bui
 
 import argparse
 import contextlib
-import importlib
 import json
 import os
-import pkgutil
 import re
 import subprocess
 import sys
@@ -26,21 +24,17 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-import benchmarks
 from accel_micro import profiles
 from accel_micro.suite import OpBenchmark
 
 TEN_MICROSECONDS = 10e-6
 
 
-def op_benchmarks() -> Iterator[type[OpBenchmark]]:
-    """The classes of all families, in order of file and definition."""
-    for module in pkgutil.iter_modules(benchmarks.__path__):
-        if module.name == "harness":
-            continue
-        for value in list(vars(importlib.import_module(f"benchmarks.{module.name}")).values()):
-            if isinstance(value, type) and issubclass(value, OpBenchmark) and value is not OpBenchmark:
-                yield value
+def op_benchmarks() -> list[type[OpBenchmark]]:
+    """The classes of all families."""
+    from accel_micro.catalogue import load
+
+    return load(Path(__file__).parent)
 
 
 def cases(
