@@ -14,9 +14,18 @@ from accel_micro.suite import OpBenchmark
 
 FAMILIES = (
     "matmul", "conv2d", "attention", "optimizer", "normalization", "pointwise", "reduction", "pooling", "loss",
-    "indexing", "sorting", "layout", "linalg", "fft",
+    "indexing", "sorting", "layout", "linalg", "fft", "convolution", "recurrent", "random", "overhead",
 )  # fmt: skip
-WIDENED = ("pointwise.add_mixed", "pointwise.to_float32", "sorting.unique")
+WIDENED = (
+    "pointwise.add_mixed",
+    "pointwise.to_float32",
+    "sorting.unique",
+    "random.normal",
+    "random.uniform",
+    "random.bernoulli",
+    "random.permutation",
+    "overhead.item",
+)
 """Ops whose result is of another dtype than the case's."""
 
 

@@ -16,11 +16,11 @@ from .families import FAMILIES, OPS, result_of, shape_only
 QUICK_CASES_AT_MOST = 75
 """float32 on a CPU: at some two seconds a case `quick` then takes less than three minutes."""
 
-NEEDS_VALUES = ("indexing.masked_select", "sorting.unique", "loss.ctc")
+NEEDS_VALUES = ("indexing.masked_select", "sorting.unique", "loss.ctc", "overhead.item")
 """Ops that torch cannot run in shape only."""
 
 
-FLOAT32_ONLY = ("loss.ctc", "sorting.unique")
+FLOAT32_ONLY = ("loss.ctc", "sorting.unique", "random.permutation")
 
 
 def cases(profile: str, device: str = "cpu") -> list[tuple[str, str, str, str]]:

@@ -43,7 +43,11 @@ def smallest(op: Op) -> str:
 def results(op: Op, shape: str, dtype: str, direction: str, reference: bool) -> Sequence[torch.Tensor]:
     inputs = Inputs(CPU, getattr(torch, dtype), differentiate=direction == "backward", reference=reference)
     built = op.build(inputs, op.arguments(shape))
-    return [result_of(built)] if direction == "forward" else gradients_of(built, inputs)
+    return [_tensor(result_of(built))] if direction == "forward" else gradients_of(built, inputs)
+
+
+def _tensor(result: object) -> torch.Tensor:
+    return result if isinstance(result, torch.Tensor) else torch.tensor(result, dtype=torch.float64)
 
 
 def error(result: torch.Tensor, reference: torch.Tensor) -> float:
@@ -55,7 +59,7 @@ def error(result: torch.Tensor, reference: torch.Tensor) -> float:
 
 def limit(op: Op, shape: str, dtype: str, result: torch.Tensor) -> float:
     """Rounding of a few intermediate results in the dtype, and of a sum that is accumulated in float32 or float64."""
-    flops = max(1.0, op.stated_work("forward", dtype, shape)["flops"])
+    flops = max(1.0, op.stated_work("forward", dtype, shape).get("flops", 0.0))
     terms = max(1.0, flops / (2 * result.numel()))
     accumulated = min(torch.finfo(getattr(torch, dtype)).eps, torch.finfo(torch.float32).eps)
     return op.tolerance * (4 * torch.finfo(getattr(torch, dtype)).eps + 2 * math.sqrt(terms) * accumulated)

@@ -8,7 +8,11 @@ from accel_micro.definition import Op
 
 from .families import OPS, result_of, shape_only
 
-COUNTED = [name for name in OPS if name.startswith(("matmul", "conv2d")) or name == "attention.sdpa_math"]
+COUNTED = [
+    name
+    for name in OPS
+    if name.startswith(("matmul", "conv2d", "convolution")) or name == "attention.sdpa_math"
+]
 
 
 def counted(op: Op, shape: str, direction: str) -> int:
