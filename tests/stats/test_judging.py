@@ -307,3 +307,25 @@ def test_of_turns_only_their_order_may_change() -> None:
     other = judge(cont, base, turns=True)
     assert other.ratio == pytest.approx(1 / same.ratio)
     assert other.p_value == pytest.approx(same.p_value)
+
+
+by_turn = st.lists(st.tuples(*[st.lists(seconds, min_size=1, max_size=4)] * 2), min_size=1, max_size=12)
+
+
+@given(by_turn, st.integers(-12, 12))
+def test_by_turns_swapped_sides_give_the_opposite_in_any_unit(
+    turns: list[tuple[list[float], list[float]]], power: int
+) -> None:
+    base, cont = ([turn[side] for turn in turns] for side in (0, 1))
+    one = judge(base, cont, turns=True)
+    assert 0 <= one.p_value <= 1
+    assert one.ratio_low <= one.ratio * (1 + 1e-12)
+    assert one.ratio <= one.ratio_high * (1 + 1e-12)
+    assert (one.processes_needed == 0) == one.decided
+    scaled = ([[2.0**power * x for x in p] for p in side] for side in (cont, base))
+    other = judge(*scaled, turns=True)
+    assert other.p_value == pytest.approx(one.p_value, rel=1e-4, abs=1e-9)
+    widths = [math.log(v.ratio_high / v.ratio_low) for v in (one, other) if v.ratio_high < math.inf]
+    if len(widths) == 2 and widths[0] == pytest.approx(widths[1], rel=1e-6):
+        near = abs(one.p_value - ALPHA) < 1e-6 or abs(abs(math.log(one.ratio)) - math.log1p(0.02)) < 1e-6
+        assert near or other.kind == OPPOSITE.get(one.kind, one.kind)
