@@ -15,6 +15,11 @@ TRIMMED: Final = 0.2
 """Share of the turns that is set aside at each end: Yuen's choice (1974), a compromise between noise that is normal and
 noise that strays."""
 
+_TOO_NARROW: Final = 5.0
+"""The trimmed t finds too much at small levels: with ten normal differences 1.7 times 0.5 %. An error that is larger by
+the factor 1 + 5·cut ÷ (count · degrees) holds each level from 5 % to 0.02 %, at 5 to 40 differences (a million
+simulated)."""
+
 _FEWEST_IN_MODE: Final = 3
 
 
@@ -117,11 +122,13 @@ def by_turns(baseline: Sequence[float], contender: Sequence[float], noise: tuple
     winsorised = [kept[0]] * cut + kept + [kept[-1]] * cut
     centre = mean(winsorised)
     squares = math.fsum((value - centre) ** 2 for value in winsorised)
+    degrees = len(kept) - 1
     error = math.sqrt(squares / (count - 1) / count) / (1 - 2 * cut / count)
+    error *= 1 + _TOO_NARROW * cut / (count * degrees)
     # As there, differences cannot agree better than the scatter of samples lets them.
     error = max(error, math.sqrt(sum(noise) / count))
     half = error**2 * count / 2
-    return Contrast(mean(kept), error, float(len(kept) - 1), (half, half))
+    return Contrast(mean(kept), error, float(degrees), (half, half))
 
 
 def mean(values: Sequence[float]) -> float:

@@ -107,7 +107,7 @@ def test_what_is_slower_on_a_device_is_no_regression(devices: Comparison) -> Non
     text = written(devices)
     assert "regression" not in text
     assert "▲ 1 slower" in text
-    assert "0.572× [0.571, 0.574]" in text
+    assert "0.572× [0.570, 0.574]" in text
     assert "215× [214, 215]" in text
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from accel_micro.stats import Verdict, judge, judge_family
+from accel_micro.stats.contrast import by_turns
 from accel_micro.stats.judging import FEWEST, q_values
 from tests.stats.sides import LOG_NORMAL, WAVES, WORLDS, World
 
@@ -278,6 +279,18 @@ def test_by_turns_intervals_cover_too(name: str, change: float) -> None:
     assert covered >= (at_least(0.94) if name in LOG_NORMAL else at_least(0.93))
 
 
+@pytest.mark.parametrize("turns", [4, 5, 6, 8, 10, 14, 20, 40])
+def test_differences_of_turns_hold_small_levels(turns: int) -> None:
+    rng = np.random.default_rng(turns)
+    zeros, repetitions, level = [0.0] * turns, 20_000, 0.002
+    p_values = [
+        by_turns(zeros, differences, (0.0, 0.0)).p_value
+        for differences in rng.normal(0, 0.01, (repetitions, turns)).tolist()
+    ]
+    found = sum(p_value <= level for p_value in p_values)
+    assert found <= stats.binom.ppf(0.999, repetitions, level)
+
+
 def test_turns_see_through_a_machine_that_is_slower_for_minutes() -> None:
     rng = np.random.default_rng(3)
     sides = [WAVES.sides(rng, 0.05) for _ in range(REPETITIONS)]
@@ -309,10 +322,10 @@ def test_of_turns_only_their_order_may_change() -> None:
     assert other.p_value == pytest.approx(same.p_value)
 
 
-by_turn = st.lists(st.tuples(*[st.lists(seconds, min_size=1, max_size=4)] * 2), min_size=1, max_size=12)
+turn_lists = st.lists(st.tuples(*[st.lists(seconds, min_size=1, max_size=4)] * 2), min_size=1, max_size=12)
 
 
-@given(by_turn, st.integers(-12, 12))
+@given(turn_lists, st.integers(-12, 12))
 def test_by_turns_swapped_sides_give_the_opposite_in_any_unit(
     turns: list[tuple[list[float], list[float]]], power: int
 ) -> None:
