@@ -17,21 +17,31 @@ NUMBERS = {"standard": ["n=1000000"], "full": ["n=1000", "n=16777216"]}
 WORK = {"flops": lambda: 0}
 
 
-@op(quick=["gpt2: n=1024 rows=50257 width=768"], **TABLES, **WORK)
+def _rows(n, width, itemsize):
+    """Indices, and the rows they name, read and written; the rest of the table stays where it is."""
+    return n * (8 + 2 * width * itemsize)
+
+
+@op(bytes=_rows, quick=["gpt2: n=1024 rows=50257 width=768"], **TABLES, **WORK)
 def embedding(t, n, rows, width):
     """A row of a table for each token."""
     table, tokens = t(rows, width), t.integers(rows, n)
     return lambda: F.embedding(tokens, table)
 
 
-@op(standard=["n=1024 rows=10000 width=64 bag=8"], full=["n=8192 rows=1000000 width=64 bag=32"], **WORK)
+@op(
+    standard=["n=1024 rows=10000 width=64 bag=8"],
+    full=["n=8192 rows=1000000 width=64 bag=32"],
+    bytes=lambda n, width, bag, itemsize: n * (8 * bag + (bag + 1) * width * itemsize),
+    **WORK,
+)
 def embedding_bag(t, n, rows, width, bag):
     """The sum of several rows for each example, as in recommenders."""
     table, tokens = t(rows, width), t.integers(rows, n, bag)
     return lambda: F.embedding_bag(tokens, table, mode="sum")
 
 
-@op(**TABLES, **WORK)
+@op(bytes=_rows, **TABLES, **WORK)
 def index_select(t, n, rows, width):
     """Rows by index."""
     x, index = t(rows, width), t.integers(rows, n)

@@ -26,7 +26,12 @@ def cross_entropy(t, n, classes):
     return lambda: F.cross_entropy(x, target)
 
 
-@op(standard=CLASSES["standard"], full=CLASSES["full"][:1], **WORK)
+@op(
+    standard=CLASSES["standard"],
+    full=CLASSES["full"][:1],
+    bytes=lambda n, itemsize: n * (8 + itemsize),
+    **WORK,
+)
 def nll(t, n, classes):
     """The same from logarithms of probabilities: it picks one number a row."""
     x, target = t(n, classes) - 3.0, t.integers(classes, n)

@@ -150,11 +150,22 @@ class _Stopwatch:
 
 
 class _Prepared:
-    """A built op: the call that is timed, and how to read its result."""
+    """A built op: the call that is timed, and how to read its result.
 
-    def __init__(self, call: Call, result: Callable[[Any], Any]) -> None:
+    Where that is a backward, also the forward before it, and the gradients that it is given.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        result: Callable[[Any], Any],
+        forward: Call | None = None,
+        upstream: Sequence[Any] = (),
+    ) -> None:
         self.call = call
         self.result = result
+        self.forward = forward
+        self.upstream = upstream
 
     @classmethod
     def of(cls, build: Build, inputs: Inputs, backward: bool) -> "_Prepared":
@@ -181,6 +192,8 @@ class _Prepared:
         return cls(
             lambda: torch.autograd.grad(outputs, leaves, upstream, retain_graph=True, allow_unused=True),
             lambda gradients: gradients,
+            forward=call,
+            upstream=upstream,
         )
 
 
@@ -196,13 +209,54 @@ def _no_grad_unless(backward: bool) -> Any:
 def _count(
     prepared: _Prepared, stated: Mapping[str, float], inputs: Inputs, outputs: Sequence[Any]
 ) -> tuple[float, float, bool]:
-    """FLOPs by torch's counter and bytes of inputs and outputs, each once, unless stated; whether it convolves."""
+    """FLOPs by torch's counter and bytes read and written, each once, unless stated; whether it convolves."""
     counted, convolves = _counted_flops(prepared.call)
     moved = stated.get("bytes")
     if moved is None:
-        unique = {tensor.data_ptr(): tensor for tensor in [*inputs.made, *outputs]}
-        moved = float(sum(tensor.numel() * tensor.element_size() for tensor in unique.values()))
+        moved = (
+            _bytes_of_backward(prepared, outputs) if prepared.forward else _bytes([*inputs.made, *outputs])
+        )
     return stated.get("flops", counted), moved, convolves
+
+
+def _bytes(tensors: Sequence[Any]) -> float:
+    unique = {tensor.data_ptr(): tensor for tensor in tensors}
+    return float(sum(_size(tensor) for tensor in unique.values()))
+
+
+def _size(tensor: Any) -> int:
+    """Bytes that a tensor occupies: an expanded one those of a single copy."""
+    whole = int(tensor.numel() * tensor.element_size())
+    with contextlib.suppress(RuntimeError, NotImplementedError):  # some devices have no storage to ask
+        return min(whole, int(tensor.untyped_storage().nbytes()))
+    return whole
+
+
+def _bytes_of_backward(prepared: "_Prepared", gradients: Sequence[Any]) -> float:
+    """What forward saved, the gradients that come in and those that go out.
+
+    A gradient that is handed on as it came (that of a sum's operand) is neither read nor written.
+    """
+    import torch
+
+    saved: list[Any] = []
+
+    def note(tensor: Any) -> Any:
+        saved.append(tensor.detach())
+        return tensor
+
+    if prepared.forward is not None:
+        with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+            prepared.forward()
+    handed_on = {_storage(t) for t in gradients} & {_storage(t) for t in prepared.upstream}
+    moved = [t for t in [*gradients, *prepared.upstream] if _storage(t) not in handed_on]
+    return _bytes([*saved, *moved])
+
+
+def _storage(tensor: Any) -> int:
+    with contextlib.suppress(RuntimeError, NotImplementedError):
+        return int(tensor.untyped_storage().data_ptr())
+    return int(tensor.data_ptr())
 
 
 def _counted_flops(call: Call) -> tuple[float, bool]:

@@ -54,6 +54,29 @@ def test_backward_times_and_checks_the_gradients() -> None:
     assert record.failure is None
     assert record.work is not None
     assert record.work.flops == 2 * 2 * 32**3
+    assert record.work.bytes == (2 + 1 + 2) * 4 * 32**2, (
+        "saved operands, the gradient that comes in, those that go out"
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "elements"),
+    [
+        (lambda a, b: a + b, 0),  # both gradients are the one that came in
+        (lambda a, b: a.sum() + b.sum(), 0),  # expanded: nothing is written
+        (lambda a, b: a.exp() + b, 2 * 32**2),  # what exp gave, and the gradient it makes
+        (lambda a, b: a * 2.0 + b, 32**2),  # the gradient it makes; nothing is saved
+    ],
+)
+def test_a_backward_moves_what_was_saved_and_the_gradients_that_it_makes(call: Any, elements: int) -> None:
+    def build(t: Inputs) -> Callable[[], torch.Tensor]:
+        a, b = t(32, 32), t(32, 32)
+        return lambda: call(a, b)  # type: ignore[no-any-return]
+
+    record = run(build, "backward")
+    assert record.failure is None
+    assert record.work is not None
+    assert record.work.bytes == 4 * elements
 
 
 def test_a_wrong_result_has_no_time() -> None:
