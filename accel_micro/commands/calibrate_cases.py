@@ -68,15 +68,15 @@ def how_many(seconds: float) -> int:
 def spread(definitions: Iterable[Definition], device: str) -> list[Case]:
     """All candidates, those to take first at the front; those after them stand in for what does not exist here.
 
-    The four families with most shapes take turns, and after them the others. In each, its smallest shape comes first
-    and the largest of the op with most shapes second; in every other family the small one is run backward. What is
-    left follows in the order of the suite.
+    The four families with most shapes in quick take turns, and after them the others. In each, its smallest shape
+    comes first and the largest of the op with most shapes second; in every other family the small one is run
+    backward. What is left follows in the order of the suite.
     """
     by_family: dict[str, list[Definition]] = {}
     for definition in sorted(definitions, key=lambda each: each.op):
         if definition.shapes and definition.dtypes:
             by_family.setdefault(definition.family, []).append(definition)
-    shapes = {name: sum(len(each.shapes) for each in family) for name, family in by_family.items()}
+    shapes = {n: sum(len(each.shapes) for each in f if each.quick) for n, f in by_family.items()}
     first = sorted(sorted(by_family, key=lambda name: -shapes[name])[: MOST // 2])
     cases = []
     for names in (first, [name for name in by_family if name not in first]):
