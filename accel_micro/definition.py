@@ -4,6 +4,7 @@ import ast
 import contextlib
 import hashlib
 import inspect
+import math
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -122,6 +123,18 @@ class Op:
     def all_shapes(self) -> tuple[str, ...]:
         """Every shape, quick ones first."""
         return tuple(dict.fromkeys(shape for shapes in self.shapes.values() for shape in shapes))
+
+    @property
+    def smallest_shape(self) -> str:
+        """The shape whose numbers have the smallest product."""
+
+        def size(shape: str) -> float:
+            numbers = [
+                n for n in self.arguments(shape).values() if isinstance(n, (int, float)) and n is not True
+            ]
+            return math.prod(n for n in numbers if n > 0)
+
+        return min(self.all_shapes, key=size)
 
     @property
     def version(self) -> str:

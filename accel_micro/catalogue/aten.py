@@ -32,12 +32,11 @@ def operators(op: Op) -> tuple[str, ...]:
             return func(*args, **(kwargs or {}))
 
     dtype = "float32" if "float32" in op.dtypes else op.dtypes[0]
-    shape = min(op.all_shapes, key=lambda each: _size(op, each))
     inputs = Inputs(torch.device("cpu"), getattr(torch, dtype), differentiate=op.backward)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            built = op.build(inputs, op.arguments(shape))
+            built = op.build(inputs, op.arguments(op.smallest_shape))
             call: Callable[[], Any] = built.call if isinstance(built, Timed) else built
             with torch.set_grad_enabled(op.backward), Noting():  # type: ignore[no-untyped-call]
                 result = call()
@@ -48,11 +47,3 @@ def operators(op: Op) -> tuple[str, ...]:
         except (NotImplementedError, RuntimeError):
             return tuple(found)
     return tuple(found)
-
-
-def _size(op: Op, shape: str) -> float:
-    size = 1.0
-    for value in op.arguments(shape).values():
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0:
-            size *= value
-    return size

@@ -1,7 +1,6 @@
 """What the tests of the families share: the list of ops, and tensors that exist in shape only."""
 
 import importlib
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,12 +26,6 @@ WIDENED = (
     "overhead.item",
 )
 """Ops whose result is of another dtype than the case's."""
-
-
-def numbers_in(op: Op, shape: str) -> float:
-    """How large a shape is, roughly: the product of its numbers."""
-    values = op.arguments(shape).values()
-    return math.prod(v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool) and v > 0)
 
 
 def ops_of(family: str) -> Iterator[Op]:

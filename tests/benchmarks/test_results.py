@@ -11,7 +11,7 @@ import torch
 from accel_micro.definition import FLOATS, Op
 from accel_micro.measure.inputs import Inputs
 
-from .families import OPS, WIDENED, gradients_of, numbers_in, result_of
+from .families import OPS, WIDENED, gradients_of, result_of
 
 CPU = torch.device("cpu")
 ONLY_ELSEWHERE = ("attention.sdpa_efficient", "attention.sdpa_cudnn")
@@ -37,7 +37,7 @@ def smallest(op: Op) -> str:
     """The tiny shape where there is one, else the shape of least work."""
     if op.name.startswith("optimizer"):
         return "tensors=3 elements=100 impl=foreach"
-    return TINY.get(op.name) or min(op.all_shapes, key=lambda shape: numbers_in(op, shape))
+    return TINY.get(op.name) or op.smallest_shape
 
 
 def results(op: Op, shape: str, dtype: str, direction: str, reference: bool) -> Sequence[torch.Tensor]:
