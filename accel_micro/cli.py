@@ -8,6 +8,7 @@ import typer
 
 from accel_micro.commands.builds_cli import app as builds_app
 from accel_micro.commands.calibrate_cli import calibrate
+from accel_micro.commands.common import ProfileName
 from accel_micro.commands.compare_cli import compare
 from accel_micro.commands.ops_cli import ops
 from accel_micro.commands.report_cli import report
@@ -40,14 +41,6 @@ class FactFormat(str, Enum):
 
     text = "text"
     json = "json"
-
-
-class ProfileName(str, Enum):
-    """How much is run."""
-
-    quick = "quick"
-    standard = "standard"
-    full = "full"
 
 
 Config = Annotated[

@@ -2,14 +2,17 @@
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 if TYPE_CHECKING:
+    import re
+
     from rich.console import Console
 
     from accel_micro.asv_plugin.sources import Sources
@@ -18,6 +21,14 @@ if TYPE_CHECKING:
 
 WRONG_USE: Final = 2
 ENVIRONMENT: Final = 3
+
+
+class ProfileName(str, Enum):
+    """How much is run."""
+
+    quick = "quick"
+    standard = "standard"
+    full = "full"
 
 
 @dataclass
@@ -95,6 +106,20 @@ def reported() -> Iterator[None]:
     except (ArchiveBusy, BrokenWheel, ChangedFile, NoInterpreter, OSError, Unreachable, UvError) as problem:
         say_error(str(problem))
         raise typer.Exit(ENVIRONMENT) from None
+
+
+def compiled(patterns: "Sequence[str]", option: str = "") -> "list[re.Pattern[str]]":
+    """Regular expressions that were given to an option; leaves with `WRONG_USE` when one is none."""
+    import re
+
+    found = []
+    for pattern in patterns:
+        try:
+            found.append(re.compile(pattern))
+        except re.error as error:
+            say_error(f"{option}{pattern!r} is no regular expression: {error}")
+            raise typer.Exit(WRONG_USE) from None
+    return found
 
 
 def say_error(text: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accel_micro.commands.common import WRONG_USE, Room, reported, say_error, stderr
+from accel_micro.commands.common import WRONG_USE, Room, compiled, reported, say_error, stderr
 from accel_micro.commands.compare_measure import BUDGET_MINUTES, INTERRUPTED, Measuring
 from accel_micro.comparison.searching import HistoryRequest
 
@@ -111,7 +111,7 @@ def compare(
 
     _check("--tolerance", tolerance, 1.0)
     _check("--alpha", alpha, 0.5)
-    _check_patterns(bench or [])
+    compiled(bench or [], "--bench ")
     clocks = tuple(dict.fromkeys(one.value for one in clock or ()))
     if history or confirm:
         if contender is not None or build is not None or measure or (fail_on is not None and not confirm):
@@ -234,14 +234,3 @@ def _check(option: str, value: float | None, most: float) -> None:
     if value is not None and not 0 < value <= most:
         say_error(f"{option} must be larger than 0 and at most {most:g}, not {value:g}")
         raise typer.Exit(WRONG_USE)
-
-
-def _check_patterns(patterns: list[str]) -> None:
-    import re
-
-    for pattern in patterns:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            say_error(f"--bench {pattern!r} is no regular expression: {error}")
-            raise typer.Exit(WRONG_USE) from None

@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, Room, reported, say_error
+from accel_micro.commands.common import (
+    ENVIRONMENT,
+    WRONG_USE,
+    ProfileName,
+    Room,
+    compiled,
+    reported,
+    say_error,
+)
 
 if TYPE_CHECKING:
-    import re
-
     from accel_micro.catalogue import Listing
     from accel_micro.suite import OpBenchmark
 
@@ -23,14 +29,6 @@ class Format(str, Enum):
     table = "table"
     json = "json"
     csv = "csv"
-
-
-class ProfileName(str, Enum):
-    """How much is run."""
-
-    quick = "quick"
-    standard = "standard"
-    full = "full"
 
 
 def ops(
@@ -69,7 +67,7 @@ def ops(
     from accel_micro.measure.records import read_all
     from accel_micro.report.ops import render
 
-    patterns = _compiled(name or [])
+    patterns = compiled(name or [])
     with reported():
         room = Room.of(config, out)
         try:
@@ -94,19 +92,6 @@ def ops(
         say_error(f"the suite has no op of {asked}" if asked else "the suite has no ops")
         raise typer.Exit(WRONG_USE)
     typer.echo(render(listing, format.value, cases=cases, width=Console().width), nl=False)
-
-
-def _compiled(patterns: list[str]) -> "list[re.Pattern[str]]":
-    import re
-
-    compiled = []
-    for pattern in patterns:
-        try:
-            compiled.append(re.compile(pattern))
-        except re.error as error:
-            say_error(f"{pattern!r} is no regular expression: {error}")
-            raise typer.Exit(WRONG_USE) from None
-    return compiled
 
 
 def _is_this(machine: str) -> bool:
