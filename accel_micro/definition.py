@@ -12,12 +12,10 @@ from functools import cached_property
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
+from accel_micro.dtypes import DTYPES, FLOATS, ITEMSIZE
+
 if TYPE_CHECKING:
     from accel_micro.measure.inputs import Inputs
-
-FLOATS: Final = ("float32", "bfloat16", "float16", "float64")
-
-_ITEMSIZE: Final = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8}
 
 CPU_MOST_FLOPS: Final = 3e11
 """Forward work above which a shape is for accelerators: half a minute a call on cores of 10 GFLOP/s."""
@@ -100,9 +98,9 @@ class Op:
     unsupported: Callable[..., str | None] | None = None
 
     def __post_init__(self) -> None:
-        unknown = set(self.dtypes) - set(FLOATS)
+        unknown = set(self.dtypes) - set(DTYPES)
         if unknown:
-            raise ValueError(f"{self.name}: unknown dtypes {sorted(unknown)}; known: {', '.join(FLOATS)}")
+            raise ValueError(f"{self.name}: unknown dtypes {sorted(unknown)}; known: {', '.join(DTYPES)}")
         if not self.all_shapes:
             raise ValueError(f"{self.name}: no shapes")
         for shape in self.all_shapes:
@@ -160,7 +158,7 @@ class Op:
             "bytes": self.bytes if direction == "forward" else None,
             "saving": self.saving,
         }
-        arguments, extra = self.arguments(shape), {"itemsize": _ITEMSIZE[dtype]}
+        arguments, extra = self.arguments(shape), {"itemsize": ITEMSIZE[dtype]}
         work = {key: float(_ask(f, arguments, extra)) for key, f in functions.items() if f is not None}
         if "flops" in work:
             work["flops"] *= factor

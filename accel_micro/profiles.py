@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from accel_micro.dtypes import DTYPES, NARROW
+
 ENVIRONMENT_VARIABLE: Final = "ACCEL_MICRO_PROFILE"
 
 
@@ -13,35 +15,77 @@ class Profile:
     """How much is run.
 
     Attributes:
-        shapes: the shape lists of an op that are run.
-        cpu_dtypes, accelerator_dtypes: dtypes that are run.
+        cpu, accelerator: shape lists of an op that are run, each with the dtypes it is run in.
         rounds: processes a case.
         budget_seconds: most seconds a process spends on taking samples.
         clocks: clocks that are read.
     """
 
     name: str
-    shapes: tuple[str, ...]
-    cpu_dtypes: tuple[str, ...]
-    accelerator_dtypes: tuple[str, ...]
+    cpu: Mapping[str, tuple[str, ...]]
+    accelerator: Mapping[str, tuple[str, ...]]
     rounds: int
     budget_seconds: float
     clocks: tuple[str, ...]
 
+    @property
+    def shapes(self) -> tuple[str, ...]:
+        """The shape lists that are run."""
+        return tuple(self.cpu)
 
-_FLOATS = ("float32", "bfloat16", "float16", "float64")
+    def dtypes(self, device: str) -> tuple[str, ...]:
+        """All dtypes that are run on a kind of device."""
+        return tuple(dict.fromkeys(dtype for dtypes in self.on(device).values() for dtype in dtypes))
+
+    def on(self, device: str) -> Mapping[str, tuple[str, ...]]:
+        """Shape lists that are run on a kind of device, with their dtypes."""
+        return self.cpu if device == "cpu" else self.accelerator
+
+    def runs(self, device: str, shapes: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+        """(dtype, shape) of what is run of an op that has these shape lists; it may lack some of the dtypes."""
+        pairs = [
+            (dtype, shape)
+            for name, dtypes in self.on(device).items()
+            for shape in shapes.get(name, ())
+            for dtype in dtypes
+        ]
+        return sorted(dict.fromkeys(pairs), key=lambda pair: self.dtypes(device).index(pair[0]))
+
+
+_ALL = dict.fromkeys(("quick", "standard", "full"), DTYPES)
 
 PROFILES: Final[dict[str, Profile]] = {
     profile.name: profile
     for profile in (
-        Profile("quick", ("quick",), ("float32",), ("float32", "bfloat16"), 1, 1.0,
-                ("throughput", "dispatch", "device")),
-        Profile("standard", ("quick", "standard"), ("float32", "bfloat16"),
-                ("float32", "bfloat16", "float16"), 3, 3.0, ("throughput", "dispatch", "device")),
-        Profile("full", ("quick", "standard", "full"), _FLOATS, _FLOATS, 5, 5.0,
-                ("throughput", "latency", "dispatch", "device")),
+        Profile(
+            "quick",
+            cpu={"quick": ("float32", "int8")},
+            accelerator={"quick": ("float32", "bfloat16", *NARROW)},
+            rounds=1,
+            budget_seconds=1.0,
+            clocks=("throughput", "dispatch", "device"),
+        ),
+        Profile(  # every shape in the dtypes that most people use, the shapes of quick in more
+            "standard",
+            cpu={"quick": ("float32", "bfloat16", *NARROW), "standard": ("float32", "int8")},
+            accelerator={
+                "quick": ("float32", "bfloat16", "float16", *NARROW),
+                "standard": ("float32", "bfloat16", *NARROW),
+            },
+            rounds=3,
+            budget_seconds=1.0,
+            clocks=("throughput", "dispatch", "device"),
+        ),
+        Profile(
+            "full",
+            cpu=_ALL,
+            accelerator=_ALL,
+            rounds=5,
+            budget_seconds=5.0,
+            clocks=("throughput", "latency", "dispatch", "device"),
+        ),
     )
-}  # fmt: skip
+}
 
 
 def get(name: str | None = None) -> Profile:
@@ -79,9 +123,11 @@ def why_skipped(
         return f"{device} has no {op['clock']} clock"
     if op["clock"] not in profile.clocks:
         return f"profile {profile.name} does not read the {op['clock']} clock"
-    dtypes: Sequence[str] = profile.cpu_dtypes if device == "cpu" else profile.accelerator_dtypes
-    if dtype not in dtypes:
+    if dtype not in profile.dtypes(device):
         return f"profile {profile.name} does not run {dtype} on {device}"
-    if not any(shape in op["shapes"].get(name, ()) for name in profile.shapes):
+    lists = [name for name in profile.shapes if shape in op["shapes"].get(name, ())]
+    if not lists:
         return f"profile {profile.name} does not run this shape"
+    if not any(dtype in profile.on(device)[name] for name in lists):
+        return f"profile {profile.name} does not run this shape in {dtype} on {device}"
     return None

@@ -17,7 +17,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final
 
 from accel_micro import profiles
-from accel_micro.definition import FLOATS, Definition, Op, WorkFunction
+from accel_micro.definition import Definition, Op, WorkFunction
+from accel_micro.dtypes import FLOATS
 from accel_micro.measure import CLOCKS
 from accel_micro.measure.records import Case, Record
 

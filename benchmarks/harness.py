@@ -41,11 +41,9 @@ def cases(
     device: str, profile: profiles.Profile, pattern: str
 ) -> Iterator[tuple[type[OpBenchmark], str, str, str]]:
     """Class, direction, dtype and shape of the cases of a profile whose name matches."""
-    dtypes = profile.cpu_dtypes if device == "cpu" else profile.accelerator_dtypes
     for cls in op_benchmarks():
-        shapes = [shape for name in profile.shapes for shape in cls.op.shapes[name]]
         directions = ("forward", "backward") if cls.op.backward else ("forward",)
-        for direction, dtype, shape in product(directions, dtypes, shapes):
+        for direction, (dtype, shape) in product(directions, profile.runs(device, cls.op.shapes)):
             if dtype in cls.op.dtypes and re.search(pattern, f"{cls.op.name} {direction} {dtype} {shape}"):
                 yield cls, direction, dtype, shape
 

@@ -45,11 +45,21 @@ def test_each_profile_contains_the_smaller_one() -> None:
     for small, large in (("quick", "standard"), ("standard", "full")):
         a, b = PROFILES[small], PROFILES[large]
         assert set(a.shapes) < set(b.shapes)
-        assert set(a.cpu_dtypes) <= set(b.cpu_dtypes)
-        assert set(a.accelerator_dtypes) <= set(b.accelerator_dtypes)
+        for device in ("cpu", "cuda"):
+            assert all(set(dtypes) <= set(b.on(device)[name]) for name, dtypes in a.on(device).items())
         assert set(a.clocks) <= set(b.clocks)
         assert a.rounds < b.rounds
-        assert a.budget_seconds < b.budget_seconds
+        assert a.budget_seconds <= b.budget_seconds
+
+
+@pytest.mark.parametrize(("dtype", "runs"), [("float32", 4), ("bfloat16", 1), ("float64", 0)])
+def test_standard_runs_the_other_dtypes_of_quick_shapes_only(dtype: str, runs: int) -> None:
+    op = {**OP["shapes"], "quick": ["n=1"], "standard": ["n=2", "n=2.5", "n=1", "n=4"]}  # type: ignore[dict-item]
+    pairs = PROFILES["standard"].runs("cpu", op)
+    assert sum(1 for each, _ in pairs if each == dtype) == runs
+    assert len(set(pairs)) == len(pairs)
+    reason = skipped("standard", dtype="bfloat16", shape="n=2")
+    assert reason == "profile standard does not run this shape in bfloat16 on cpu"
 
 
 @pytest.mark.parametrize(

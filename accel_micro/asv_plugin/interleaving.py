@@ -259,13 +259,7 @@ def interleaved(
 def _unrestricted(profile: profiles.Profile) -> profiles.Profile:
     """With every case and clock of the suite, and its budget."""
     full = profiles.get("full")
-    return dataclasses.replace(
-        profile,
-        shapes=full.shapes,
-        cpu_dtypes=full.cpu_dtypes,
-        accelerator_dtypes=full.accelerator_dtypes,
-        clocks=tuple(CLOCKS),
-    )
+    return dataclasses.replace(profile, cpu=full.cpu, accelerator=full.accelerator, clocks=tuple(CLOCKS))
 
 
 def _names(benchmarks: Any) -> dict[tuple[str, str], dict[str, str]]:

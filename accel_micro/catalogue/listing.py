@@ -98,17 +98,14 @@ def list_ops(
 def _listed(cls: type[OpBenchmark], profile: Profile, device: str, costs: "_Costs", rounds: int) -> Listed:
     op = cls.op
     directions = ("forward", "backward") if op.backward else ("forward",)
-    dtypes = profile.cpu_dtypes if device == "cpu" else profile.accelerator_dtypes
-    shapes = dict.fromkeys(shape for name in profile.shapes for shape in op.shapes[name])
     cases: list[Case] = []
     skipped: dict[str, int] = {}
-    for dtype in dtypes:
-        for shape in shapes:
-            reason = op.why_unsupported(device, dtype, shape)
-            if reason is None:
-                cases += [cls.case(direction, device, dtype, shape) for direction in directions]
-            else:
-                skipped[reason] = skipped.get(reason, 0) + len(directions)
+    for dtype, shape in profile.runs(device, op.shapes):
+        reason = op.why_unsupported(device, dtype, shape)
+        if reason is None:
+            cases += [cls.case(direction, device, dtype, shape) for direction in directions]
+        else:
+            skipped[reason] = skipped.get(reason, 0) + len(directions)
     doc = inspect.getdoc(cls) or ""
     return Listed(
         op=op.name,

@@ -45,7 +45,7 @@ def definitions(facts: Iterable[Mapping[str, Any]], device: str) -> list[Definit
         facts: what `suite` attaches to a benchmark: `op`, `direction`, `shapes` (profile → shapes), `dtypes`.
     """
     profile = profiles.get("quick")
-    wanted = profile.cpu_dtypes if device == "cpu" else profile.accelerator_dtypes
+    wanted = profile.dtypes(device)
     found: dict[str, Definition] = {}
     for each in facts:
         op, shapes = str(each["op"]), each["shapes"]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
+from accel_micro import dtypes
 from accel_micro.builds import CHANNELS, AmbiguousBuild, Build, UnknownBuild
 from accel_micro.builds.ranges import find_end
 from accel_micro.comparison.inventory import Inventory
@@ -19,11 +20,8 @@ HEAD: Final = ("HEAD", "installed")
 """Names of the torch of the interpreter that runs."""
 
 DTYPES: Final[dict[str, str]] = {
-    **{name: name for name in ("float64", "float32", "float16", "bfloat16")},
-    "fp64": "float64",
-    "fp32": "float32",
-    "fp16": "float16",
-    "bf16": "bfloat16",
+    **{name: name for name in dtypes.DTYPES},
+    **{short: name for name, short in dtypes.SHORT.items()},
     "double": "float64",
     "float": "float32",
     "half": "float16",

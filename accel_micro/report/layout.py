@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from accel_micro.dtypes import SHORT
 from accel_micro.report import units, words
 from accel_micro.report.rows import Row
 
@@ -44,8 +45,7 @@ class Layout:
 
 def short_dtype(dtype: str) -> str:
     """`fp32` for `float32`, `bf16` for `bfloat16`; other names as they are."""
-    short = {"float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
-    return short.get(dtype, dtype)
+    return SHORT.get(dtype, dtype)
 
 
 def short_direction(direction: str) -> str:

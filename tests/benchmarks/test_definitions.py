@@ -26,13 +26,11 @@ FLOAT32_ONLY = ("loss.ctc", "sorting.unique", "random.permutation")
 def cases(profile: str, device: str = "cpu") -> list[tuple[str, str, str, str]]:
     """Op, direction, dtype and shape of the cases of a profile that exist on a device."""
     chosen = PROFILES[profile]
-    dtypes = chosen.cpu_dtypes if device == "cpu" else chosen.accelerator_dtypes
     return [
         (op.name, direction, dtype, shape)
         for op in OPS.values()
         for direction in (("forward", "backward") if op.backward else ("forward",))
-        for dtype in dtypes
-        for shape in dict.fromkeys(shape for name in chosen.shapes for shape in op.shapes[name])
+        for dtype, shape in chosen.runs(device, op.shapes)
         if dtype in op.dtypes and op.why_unsupported(device, dtype, shape) is None
     ]
 
