@@ -80,6 +80,7 @@ class Op:
         saving: factor ≥ 1 by which the fastest known algorithm (Winograd) needs fewer FLOPs; None is 1.
         tolerance: factor on the tolerance of the comparison with float64.
         unsupported: gives the reason why a case does not exist, or None; may name `device` and `dtype` too.
+        link: its bytes cross a link between devices, whose peak is not that of the device's memory.
 
     Raises:
         ValueError: a shape cannot be parsed, a dtype is unknown, or a shape does not fit the definition.
@@ -96,6 +97,7 @@ class Op:
     saving: WorkFunction | None = None
     tolerance: float = 1.0
     unsupported: Callable[..., str | None] | None = None
+    link: bool = False
 
     def __post_init__(self) -> None:
         unknown = set(self.dtypes) - set(DTYPES)

@@ -41,13 +41,16 @@ class Profile:
         """Shape lists that are run on a kind of device, with their dtypes."""
         return self.cpu if device == "cpu" else self.accelerator
 
-    def runs(self, device: str, shapes: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-        """(dtype, shape) of what is run of an op that has these shape lists; it may lack some of the dtypes."""
+    def runs(
+        self, device: str, shapes: Mapping[str, Sequence[str]], dtypes: Sequence[str]
+    ) -> list[tuple[str, str]]:
+        """(dtype, shape) of what is run of an op that has these shape lists and exists in these dtypes."""
         pairs = [
             (dtype, shape)
-            for name, dtypes in self.on(device).items()
+            for name, wanted in self.on(device).items()
             for shape in shapes.get(name, ())
-            for dtype in dtypes
+            for dtype in wanted
+            if dtype in dtypes
         ]
         return sorted(dict.fromkeys(pairs), key=lambda pair: self.dtypes(device).index(pair[0]))
 

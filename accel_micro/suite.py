@@ -39,6 +39,7 @@ def op(
     saving: WorkFunction | None = None,
     tolerance: float = 1.0,
     unsupported: Callable[..., str | None] | None = None,
+    link: bool = False,
 ) -> Callable[[Definition], type["OpBenchmark"]]:
     """Turn a definition into the benchmark class of that op. See `Op` for the arguments.
 
@@ -60,6 +61,7 @@ def op(
             saving=saving,
             tolerance=tolerance,
             unsupported=unsupported,
+            link=link,
         )
         return _benchmark_class(made, definition)
 
@@ -118,6 +120,7 @@ class OpBenchmark:
                 budget_seconds=budget_seconds or profiles.get().budget_seconds,
                 stated=self.op.stated_work(direction, dtype, shape),
                 tolerance=self.op.tolerance,
+                link=self.op.link,
             )
 
 

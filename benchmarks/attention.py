@@ -84,6 +84,15 @@ def sdpa(t, b, h, q, kv, d, causal=False, kv_heads=None):
     return _sdpa(t, None, b, h, q, kv, d, causal, kv_heads)
 
 
+@op(standard=[GPT2.replace("b=2", "b=1")], full=[SMALL, GPT2], **WORK)
+def sdpa_of_tokens(t, b, h, q, kv, d, causal=False):
+    """The same with heads side by side in memory, as a layer leaves them: a transposed view, no copy."""
+    query, key, value = (t(b, n, h, d).transpose(1, 2) for n in (q, kv, kv))
+    if t.reference:
+        t.within(sdpa_kernel, SDPBackend.MATH)
+    return lambda: F.scaled_dot_product_attention(query, key, value, is_causal=causal)
+
+
 @op(**BACKEND_SHAPES, **WORK)
 def sdpa_math(t, b, h, q, kv, d, causal=False, kv_heads=None):
     """Product, softmax, product: the scores are written to memory."""

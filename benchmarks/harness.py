@@ -43,8 +43,10 @@ def cases(
     """Class, direction, dtype and shape of the cases of a profile whose name matches."""
     for cls in op_benchmarks():
         directions = ("forward", "backward") if cls.op.backward else ("forward",)
-        for direction, (dtype, shape) in product(directions, profile.runs(device, cls.op.shapes)):
-            if dtype in cls.op.dtypes and re.search(pattern, f"{cls.op.name} {direction} {dtype} {shape}"):
+        for direction, (dtype, shape) in product(
+            directions, profile.runs(device, cls.op.shapes, cls.op.dtypes)
+        ):
+            if re.search(pattern, f"{cls.op.name} {direction} {dtype} {shape}"):
                 yield cls, direction, dtype, shape
 
 

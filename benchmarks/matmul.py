@@ -94,6 +94,33 @@ def bmm(t, b, m, k, n):
 
 
 @op(
+    standard=["m=512 k=512 n=512"],
+    full=["m=4096 k=4096 n=4096"],
+    dtypes=("float32",),
+    tolerance=1e3,  # of numbers next to zero few bits are left
+    **WORK,
+)
+def mm_denormal(t, m, k, n):
+    """The second operand next to zero, as weights that decayed: some processors make exceptions of such numbers."""
+    a, b = t(m, k), t(k, n, scale=torch.finfo(t.dtype).tiny / 8)
+    return lambda: torch.mm(a, b)
+
+
+@op(standard=["m=1024 k=1024 n=1024"], full=["m=64 k=64 n=64", "m=4096 k=4096 n=4096"], **WORK)
+def mm_strided(t, m, k, n):
+    """Every second column of a matrix: no layout that kernels take as it is."""
+    a, b = t(m, 2 * k)[:, ::2], t(k, n)
+    return lambda: torch.mm(a, b)
+
+
+@op(standard=["b=64 m=128 k=64 n=128"], full=["b=1024 m=128 k=64 n=128"], **WORK)
+def bmm_expanded(t, b, m, k, n):
+    """One matrix that stands for all of a batch, without a copy, times a batch."""
+    x, y = t(1, m, k).expand(b, m, k), t(b, k, n)
+    return lambda: torch.bmm(x, y)
+
+
+@op(
     standard=["m=64 k=64 n=64", "m=1024 k=1024 n=1024"],
     full=["m=4096 k=4096 n=4096", "m=8192 k=8192 n=8192"],
     **WORK,

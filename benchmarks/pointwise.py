@@ -149,6 +149,20 @@ def strided(t, n):
     return lambda: torch.add(x, 1.0)
 
 
+@op(**SIZES, dtypes=("float32", "bfloat16", "float16"), **WORK)
+def denormal(t, n):
+    """Numbers next to zero, of which some processors make exceptions: a product can take a hundred times as long."""
+    x = t(n, scale=torch.finfo(t.dtype).tiny / 8)
+    return lambda: torch.mul(x, 2.0)
+
+
+@op(standard=["rows=1000 width=1000"], full=["rows=8192 width=8192"], **WORK)
+def expanded(t, rows, width):
+    """A row that stands for many equal ones, without a copy, and a matrix."""
+    x, y = t(width).expand(rows, width), t(rows, width)
+    return lambda: torch.mul(x, y)
+
+
 @op(standard=["n=1000000"], full=["n=16777216"], dtypes=("float32", "bfloat16", "float16"), **WORK)
 def to_float32(t, n):
     """Conversion from the dtype of the case to float32; from float32 a copy."""

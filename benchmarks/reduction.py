@@ -37,6 +37,13 @@ def sum(t, rows, width, dim):
     return lambda: torch.sum(x, dim)
 
 
+@op(standard=["rows=1000 width=1000 dim=1"], full=MATRICES["full"], **WORK)
+def sum_strided(t, rows, width, dim):
+    """Sum of every second number along a dimension."""
+    x = t(rows, 2 * width)[:, ::2]
+    return lambda: torch.sum(x, dim)
+
+
 @op(standard=["n=1000000"], full=["n=1000", "n=16777216"], flops=lambda n: n)
 def sum_all(t, n):
     """Sum of everything: a single number."""

@@ -5,7 +5,7 @@ the best rate seen over several kernels, so that no ordinary op beats it; it ser
 reports show and the rejection of times that cannot be true.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from accel_micro.devices.base import Call, Device, QueueTooShort
 _STORE: Final = "peaks"
 _PROTOCOL: Final = 1
 
-ARITHMETICS: Final = ("float64", "float32", "tf32", "bfloat16", "float16")
+ARITHMETICS: Final = ("float64", "float32", "tf32", "bfloat16", "float16", "int8", "float8_e4m3fn")
 """Kinds of arithmetic with a peak of their own. `tf32` is float32 data multiplied in TF32."""
 
 _CPU_SIDES: Final = (512, 1024)
@@ -153,7 +153,11 @@ def _multiplications(device: Device, dtype: Any) -> Iterator[tuple[float, Call]]
     """Kernels that reach the peak, small first: dense products and, by another library, a 1×1 convolution."""
     import torch
 
-    for side in _CPU_SIDES if device.kind == "cpu" else _ACCELERATOR_SIDES:
+    sides = _CPU_SIDES if device.kind == "cpu" else _ACCELERATOR_SIDES
+    if dtype.itemsize == 1:
+        yield from _narrow_multiplications(device, dtype, sides)
+        return
+    for side in sides:
         a, b = (torch.randn(side, side, device=device.name).to(dtype) for _ in range(2))
         yield 2.0 * side**3, partial(torch.mm, a, b)
         yield 2.0 * side**3, partial(torch.mm, a, b.t())
@@ -161,6 +165,20 @@ def _multiplications(device: Device, dtype: Any) -> Iterator[tuple[float, Call]]
         x = torch.randn(8, 256, 28, 28, device=device.name).to(dtype)
         w = torch.randn(256, 256, 1, 1, device=device.name).to(dtype)
         yield 2.0 * 8 * 28 * 28 * 256 * 256, partial(torch.conv2d, x, w)
+
+
+def _narrow_multiplications(device: Device, dtype: Any, sides: Sequence[int]) -> Iterator[tuple[float, Call]]:
+    """Products of 8-bit numbers, of which torch has one each."""
+    import torch
+
+    one = torch.ones((), device=device.name)
+    for side in sides:
+        a, b = (torch.randn(side, side, device=device.name).mul(32).to(dtype) for _ in range(2))
+        if dtype == torch.int8:
+            yield 2.0 * side**3, partial(torch._int_mm, a, b)
+            yield 2.0 * side**3, partial(torch._int_mm, a, b.t())
+        else:
+            yield 2.0 * side**3, partial(torch._scaled_mm, a, b.t(), one, one, out_dtype=torch.bfloat16)
 
 
 def _measure_bytes(device: Device) -> dict[str, float]:

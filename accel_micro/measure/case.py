@@ -42,6 +42,7 @@ def measure_case(
     budget_seconds: float,
     stated: Mapping[str, float] | None = None,
     tolerance: float = 1.0,
+    link: bool = False,
 ) -> Record:
     """Measure one case with some clocks. Whatever goes wrong with the op is in the record, not raised.
 
@@ -50,11 +51,13 @@ def measure_case(
         clocks: clocks to read; those that the device does not offer are left out.
         stated: `flops`, `bytes` and `saving` where the op states them; the rest is counted.
         tolerance: factor on the tolerance of the check.
+        link: the bytes cross a link between devices, so the peak of the memory is none for them.
     """
     stated = dict(stated or {})
     try:
         with opened(case.device) as device:
-            return _measure(case, build, device, clocks, samples, budget_seconds, stated, tolerance)
+            record = _measure(case, build, device, clocks, samples, budget_seconds, stated, tolerance)
+            return replace(record, peak=None) if link else record
     except (DeviceUnavailable, UnknownDevice, _Skip) as reason:
         return Record(case, skipped=str(reason))
     except _Fail as problem:
@@ -291,18 +294,17 @@ def _check(
     )
     prepared = _Prepared.of(build, inputs, backward)
     reference = prepared.result(prepared.call())
-    length = correctness.reduction_length(flops, correctness.tensors_of(result))
-    allowed = correctness.tolerance(dtype, length, factor, tf32)
+    outputs = correctness.tensors_of(result)
+    length = correctness.reduction_length(flops, outputs)
+    allowed = correctness.tolerance(correctness.rounded_to(dtype, outputs), length, factor, tf32)
     return correctness.compare(result, reference, allowed, str(where))
 
 
 def _peak(case: Case, device: Device, work: Work, tf32: bool, *, again: bool = False) -> Peak:
     """The peaks that this case's rates are held against."""
     kinds = {"tf32" if tf32 else case.dtype}
-    if case.dtype in {"bfloat16", "float16"} and device.kind == "cpu":
-        kinds.add(
-            "float32"
-        )  # where the narrow type has no kernel of its own, it is widened and multiplied so
+    if case.dtype != "float64" and device.kind == "cpu":
+        kinds.add("float32")  # where a narrow type has no kernel of its own, it is widened and multiplied so
     rates = [peaks.flops_per_second(device, kind, again=again) for kind in kinds] if work.flops else []
     return Peak(
         flops_per_second=max((rate for rate in rates if rate is not None), default=None),

@@ -35,6 +35,20 @@ def unit_roundoff(dtype: Any, tf32: bool = False) -> float:
     return float(torch.finfo(dtype).eps) / 2
 
 
+def rounded_to(dtype: Any, outputs: Sequence[Any]) -> Any:
+    """The dtype whose rounding an op's results show: the case's, where that is a usual one.
+
+    Products of narrow numbers (int8, float8) are exact in the sums that hold them; what shows is the dtype of the
+    result. One of integers is exact, as far as float64 goes.
+    """
+    import torch
+
+    if dtype.is_floating_point and dtype.itemsize > 1:
+        return dtype
+    floating = [out.dtype for out in outputs if out.dtype.is_floating_point and out.dtype.itemsize > 1]
+    return floating[0] if floating else torch.float64
+
+
 def tolerance(dtype: Any, reduction_length: float, factor: float = 1.0, tf32: bool = False) -> float:
     """Largest relative error, in the Frobenius norm, of a correct op.
 
@@ -67,8 +81,9 @@ def compare(result: Any, reference: Any, allowed: float, where: str = "cpu") -> 
         if output.shape != expected.shape:
             raise ValueError(f"shape {tuple(output.shape)} where the reference has {tuple(expected.shape)}")
         # Not in place: a float64 output is not copied by `to`, and outputs may share memory.
-        difference = output.detach().to(expected.device, torch.float64) - expected.detach()
-        norm = float(torch.linalg.vector_norm(expected.detach().to(torch.float64)))
+        expected = expected.detach().to(torch.float64)
+        difference = output.detach().to(expected.device, torch.float64) - expected
+        norm = float(torch.linalg.vector_norm(expected))
         size = max(1, expected.numel())
         scale = norm or 1.0
         error = max(error, _finite(float(torch.linalg.vector_norm(difference)) / scale))

@@ -66,9 +66,13 @@ class Inputs:
         return torch.Generator().manual_seed(SEED + self._drawn)
 
     def _normal(self, shape: Sequence[int], scale: float) -> torch.Tensor:
-        """Normal values on the CPU, rounded to the case's dtype."""
+        """Normal values on the CPU, rounded to the case's dtype; of integers a quarter of their range is `scale`."""
         wide = torch.float64 if self.dtype == torch.float64 else torch.float32
-        return torch.randn(shape, generator=self._generator(), dtype=wide).mul_(scale).to(self.dtype)
+        values = torch.randn(shape, generator=self._generator(), dtype=wide).mul_(scale)
+        if not self.dtype.is_floating_point:
+            largest = torch.iinfo(self.dtype).max
+            values = values.mul_((largest + 1) / 4).round_().clamp_(-largest, largest)
+        return values.to(self.dtype)
 
     def _place(self, value: torch.Tensor) -> torch.Tensor:
         placed = value.to(self.here)
@@ -97,6 +101,18 @@ class Inputs:
     def integers(self, high: int, *shape: int) -> torch.Tensor:
         """Uniform integers in [0, high), int64."""
         return self._place(torch.randint(high, shape, generator=self._generator()))
+
+    def host(self, *shape: int, pinned: bool = False) -> torch.Tensor:
+        """Normal values in the host's memory, which does not swap out the pages of `pinned` tensors.
+
+        Those of the reference are in float64, where the reference is computed.
+        """
+        value = self._normal(shape, 1.0)
+        if self.reference:
+            return value.to(self.here, torch.float64)
+        value = value.pin_memory() if pinned else value
+        self.made.append(value)
+        return value
 
     def fill(self, tensor: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
         """Overwrite a tensor of the case (a module's weight, a gradient) with fixed normal values; return it.

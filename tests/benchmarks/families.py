@@ -14,6 +14,7 @@ from accel_micro.suite import OpBenchmark
 FAMILIES = (
     "matmul", "conv2d", "attention", "optimizer", "normalization", "pointwise", "reduction", "pooling", "loss",
     "indexing", "sorting", "layout", "linalg", "fft", "convolution", "recurrent", "random", "overhead",
+    "low_precision", "transfer", "compiled", "memory", "collectives",
 )  # fmt: skip
 WIDENED = (
     "pointwise.add_mixed",
@@ -24,13 +25,18 @@ WIDENED = (
     "random.bernoulli",
     "random.permutation",
     "overhead.item",
+    "low_precision.int8_mm",
+    "low_precision.float8_mm",
+    "low_precision.to_float8",
+    "low_precision.from_float8",
+    "memory.many",
 )
 """Ops whose result is of another dtype than the case's."""
 
 
 def ops_of(family: str) -> Iterator[Op]:
     """The ops that a file under benchmarks/ defines."""
-    for value in vars(importlib.import_module(f"benchmarks.{family}")).values():
+    for value in list(vars(importlib.import_module(f"benchmarks.{family}")).values()):
         if isinstance(value, type) and issubclass(value, OpBenchmark) and value is not OpBenchmark:
             yield value.op
 
@@ -46,9 +52,9 @@ class ShapeOnly(Inputs):
         return torch.empty(tuple(shape), dtype=self.dtype, device="meta")
 
 
-def shape_only(differentiate: bool = False) -> ShapeOnly:
-    """Inputs in shape only, float32."""
-    return ShapeOnly(torch.device("meta"), torch.float32, differentiate=differentiate)
+def shape_only(differentiate: bool = False, dtype: str = "float32") -> ShapeOnly:
+    """Inputs in shape only."""
+    return ShapeOnly(torch.device("meta"), getattr(torch, dtype), differentiate=differentiate)
 
 
 def result_of(built: Any) -> Any:
