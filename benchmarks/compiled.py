@@ -37,16 +37,16 @@ def _with_empty_caches():
         yield
 
 
-def _shapes(small, large, huge):
-    both = lambda size: [f"{size} by={compiler}" for compiler in ("inductor", "eager")]  # noqa: E731
-    return {
-        "standard": both(large),
-        "full": [*both(small), *both(huge)],
-        "dtypes": ("float32", "bfloat16", "float16"),
-    }
+def _by_both(size):
+    return [f"{size} by={compiler}" for compiler in ("inductor", "eager")]
 
 
-ROWS = _shapes("rows=8 width=64", "rows=1000 width=1000", "rows=16384 width=4096")
+ROWS = {
+    "standard": _by_both("rows=1000 width=1000"),
+    "full": [*_by_both("rows=8 width=64"), *_by_both("rows=16384 width=4096")],
+    "dtypes": ("float32", "bfloat16", "float16"),
+}
+FULL = {"full": [*ROWS["standard"], *ROWS["full"]], "dtypes": ROWS["dtypes"]}
 
 
 @op(**ROWS, flops=lambda: 0)
@@ -56,14 +56,14 @@ def bias_gelu(t, rows, width, by):
     return _by(t, by, lambda: F.gelu(x + bias))
 
 
-@op(**ROWS, flops=lambda rows, width: rows * width, tolerance=2.0)
+@op(**FULL, flops=lambda rows, width: rows * width, tolerance=2.0)
 def add_norm(t, rows, width, by):
     """A residual and a layer norm, as in transformers."""
     x, y, weight, bias = t(rows, width), t(rows, width), t(width), t(width)
     return _by(t, by, lambda: F.layer_norm(x + y, (width,), weight, bias))
 
 
-@op(**ROWS, flops=lambda rows, width: rows * width, tolerance=2.0)
+@op(**FULL, flops=lambda rows, width: rows * width, tolerance=2.0)
 def scaled_softmax(t, rows, width, by):
     """Scores, scaled and masked, to probabilities: three ops and a reduction in one."""
     x, mask = t(rows, width), t.integers(2, rows, width).bool().logical_not()
@@ -72,7 +72,9 @@ def scaled_softmax(t, rows, width, by):
 
 
 @op(
-    **_shapes("m=1 k=64 n=64", "m=128 k=768 n=3072", "m=2048 k=4096 n=16384"),
+    standard=_by_both("m=128 k=768 n=3072"),
+    full=[*_by_both("m=1 k=64 n=64"), *_by_both("m=2048 k=4096 n=16384")],
+    dtypes=ROWS["dtypes"],
     flops=lambda m, k, n: 4 * m * k * n,
     backward_flops=2,
     tolerance=2.0,

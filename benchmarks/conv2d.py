@@ -174,8 +174,8 @@ FIRST_LAYERS = {
 
 @op(
     quick=["resnet, googlenet: n=1 hw=224 out=64 k=7 stride=2 pad=3"],
-    standard=[f"{network}: n=1 {layer}" for network, layer in FIRST_LAYERS.items()],
-    full=[f"{network}: n={n} {layer}" for n in (16, 64) for network, layer in FIRST_LAYERS.items()],
+    standard=[f"{network}: n=1 {FIRST_LAYERS[network]}" for network in ("mnist", "alexnet", "vgg16")],
+    full=[f"{network}: n={n} {layer}" for n in (1, 16, 64) for network, layer in FIRST_LAYERS.items()],
     **WORK,
 )
 def first_layer(t, n, hw, out, k, stride, pad, c=3, bias=False):

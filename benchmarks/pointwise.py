@@ -11,6 +11,7 @@ import torch.nn.functional as F  # noqa: N812
 from accel_micro.suite import op
 
 SIZES = {"standard": ["n=1000000"], "full": ["n=1000", "n=100000", "n=16777216"]}
+FULL = {"full": [*SIZES["standard"], *SIZES["full"]]}
 QUICK = {**SIZES, "quick": ["n=1000000"]}
 WORK = {"flops": lambda: 0}
 
@@ -22,7 +23,7 @@ def add(t, n):
     return lambda: torch.add(a, b)
 
 
-@op(**SIZES, **WORK)
+@op(**FULL, **WORK)
 def mul(t, n):
     """Product of two."""
     a, b = t(n), t(n)
@@ -78,7 +79,7 @@ def gelu(t, n):
     return lambda: F.gelu(x)
 
 
-@op(**SIZES, **WORK)
+@op(**FULL, **WORK)
 def gelu_tanh(t, n):
     """Its approximation by tanh, as GPT-2 has it."""
     x = t(n)
@@ -106,28 +107,28 @@ def tanh(t, n):
     return lambda: torch.tanh(x)
 
 
-@op(**SIZES, **WORK)
+@op(**FULL, **WORK)
 def exp(t, n):
     """Exponential."""
     x = t(n)
     return lambda: torch.exp(x)
 
 
-@op(**SIZES, **WORK)
+@op(**FULL, **WORK)
 def hardswish(t, n):
     """x times a clipped line, as in MobileNetV3."""
     x = t(n)
     return lambda: F.hardswish(x)
 
 
-@op(**SIZES, **WORK)
+@op(**FULL, **WORK)
 def leaky_relu(t, n):
     """x, or a hundredth of it where it is negative."""
     x = t(n)
     return lambda: F.leaky_relu(x)
 
 
-@op(**SIZES, **WORK)
+@op(**FULL, **WORK)
 def clamp(t, n):
     """What lies outside -1 to 1 becomes its nearer end."""
     x = t(n)

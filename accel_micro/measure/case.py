@@ -1,7 +1,8 @@
 """One case in this process, from its definition to a record: inputs, check, clocks, plausibility, memory."""
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -248,12 +249,31 @@ def _bytes_of_backward(prepared: "_Prepared", gradients: Sequence[Any]) -> float
         saved.append(tensor.detach())
         return tensor
 
-    if prepared.forward is not None:
-        with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-            prepared.forward()
+    hooks = torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor)
+    with contextlib.suppress(NotImplementedError), _uncompiled(), hooks:
+        assert prepared.forward is not None
+        prepared.forward()
     handed_on = {_storage(t) for t in gradients} & {_storage(t) for t in prepared.upstream}
     moved = [t for t in [*gradients, *prepared.upstream] if _storage(t) not in handed_on]
     return _bytes([*saved, *moved])
+
+
+@contextlib.contextmanager
+def _uncompiled() -> Iterator[None]:
+    """Compiled functions run as they were written: one that once ran in a mode or a hook is not compiled after it.
+
+    Raises:
+        NotImplementedError: something was compiled, and this torch, older than 2.6, cannot be told not to use it.
+    """
+    import torch
+
+    if "torch._dynamo" not in sys.modules:
+        yield
+    elif hasattr(torch.compiler, "set_stance"):
+        with torch.compiler.set_stance("force_eager"):
+            yield
+    else:
+        raise NotImplementedError("compiled code cannot be run uncompiled")
 
 
 def _storage(tensor: Any) -> int:
@@ -266,7 +286,7 @@ def _counted_flops(call: Call) -> tuple[float, bool]:
     from torch.utils.flop_counter import FlopCounterMode
 
     try:
-        with FlopCounterMode(display=False) as counter:
+        with _uncompiled(), FlopCounterMode(display=False) as counter:
             call()
         names = [str(op) for ops in counter.get_flop_counts().values() for op in ops]
         return float(counter.get_total_flops()), any("conv" in name for name in names)
