@@ -10,6 +10,8 @@ from accel_micro.devices.base import Call, Device, Queue
 PROBE_CYCLES = 1_000_000
 """Cycles of the clock probe: about half a millisecond."""
 
+_LEAD_CYCLES = 100_000
+
 
 class Cuda(Device):
     """One GPU. All work of a session runs on a side stream, since the default stream cannot be captured."""
@@ -74,6 +76,9 @@ class Cuda(Device):
             return None
         cuda: Any = torch.cuda
         start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+        # An idle device stamps an event at once and then waits for the launch, the first time in a process for the
+        # spin's code to be loaded as well; a short spin ahead keeps that out of the reading.
+        cuda._sleep(_LEAD_CYCLES)
         start.record()
         cuda._sleep(PROBE_CYCLES)
         end.record()

@@ -25,6 +25,8 @@ _MOST_REPLAYS = 50
 _GRAPH_SECONDS = 0.5e-3
 _GRAPH_MOST_CALLS = 50
 _LONGEST_SPIN_SECONDS = 0.4
+_BLOCKED_TIMES = 3
+_RETRIES = 2
 _PROFILED_CALLS = 3
 _PROFILED_MOST_CALLS = 100
 _NOTHING_SECONDS = 10e-6
@@ -42,7 +44,7 @@ class CudaQueue:
         self._call = call
         self._hertz = device.probe_device_speed() or 1e9
         self._enqueue_seconds = 1e-3  # last known host seconds to enqueue one block; the spin outlasts it
-        self._dispatch_calls: int | None = None
+        self._fitting: tuple[int, float] | QueueTooShort | None = None
         self._graph: Any = None
         self._graph_calls = 1
         self._graph_prepared = False
@@ -50,9 +52,7 @@ class CudaQueue:
         self.device_flags: tuple[tuple[str, str], ...] = ()
 
     def dispatch_calls(self) -> int:
-        if self._dispatch_calls is None:
-            self._dispatch_calls, _ = self._longest_block()
-        return self._dispatch_calls
+        return self._longest_block()[0]
 
     def dispatch(self, calls: int) -> float:
         # The first third is not counted: the first calls after a wait are slower, and throughput's slope drops them.
@@ -66,7 +66,7 @@ class CudaQueue:
             third = perf_counter() - start
             self._repeat(count - skipped)
 
-        host_seconds, _ = self._behind_spin(enqueue, calls)
+        host_seconds, _ = self._again_if_too_short(enqueue, calls)
         return (host_seconds - third) / (calls - skipped)
 
     def device_calls(self, block_seconds: float) -> int:
@@ -90,7 +90,7 @@ class CudaQueue:
 
     def device(self, calls: int) -> float:
         if self._graph is not None:
-            _, device_seconds = self._behind_spin(self._replay, calls // self._graph_calls)
+            _, device_seconds = self._again_if_too_short(self._replay, calls // self._graph_calls)
             return device_seconds / calls
         return kernel_seconds(self._call, calls)
 
@@ -100,7 +100,7 @@ class CudaQueue:
         replays = max(1, round(_SHARE_SECONDS / (self._device_seconds * self._graph_calls)))
         shares = []
         for _ in range(_SHARE_READINGS):  # in turns, since the clock of a hot GPU drifts
-            _, elapsed = self._behind_spin(self._replay, replays)
+            _, elapsed = self._again_if_too_short(self._replay, replays)
             try:
                 busy = _busy_nanoseconds(_device_intervals(self._replay, replays))
             except RuntimeError:  # another profiler holds CUPTI, or this user may not use it
@@ -128,9 +128,11 @@ class CudaQueue:
         spin_seconds = 2 * self._enqueue_seconds + 1e-3
         blocked = 0
         while True:
-            behind, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            before, behind, end = (torch.cuda.Event(enable_timing=True) for _ in range(3))
             torch.cuda.synchronize()
-            torch.cuda._sleep(int(spin_seconds * self._hertz))
+            cycles = int(spin_seconds * self._hertz)
+            before.record()
+            torch.cuda._sleep(cycles)
             behind.record()
             start = perf_counter()
             enqueue(count)
@@ -138,43 +140,67 @@ class CudaQueue:
             end.record()
             pending = not behind.query()
             torch.cuda.synchronize()
+            spun_seconds = before.elapsed_time(behind) * 1e-3
+            # Whatever a host that has no core for a while does to this reading makes the clock look slower than it is,
+            # and a spin by it too short; so the fastest reading counts.
+            self._hertz = max(self._hertz, cycles / max(spun_seconds, 1e-6))
             if pending:
                 self._enqueue_seconds = host_seconds
                 return host_seconds, behind.elapsed_time(end) * 1e-3
-            # A host that is merely slow needs a longer spin. One that is blocked by a full queue, or by a call that
-            # synchronises, goes on just when the spin ends, however long that is.
-            blocked = blocked + 1 if host_seconds < 1.2 * spin_seconds + 1e-3 else 0
-            if blocked >= 3 or spin_seconds >= _LONGEST_SPIN_SECONDS:
+            # A host that is merely slow, or had no core for a while, needs a longer spin. One that is blocked by a full
+            # queue, or by a call that synchronises, goes on just when the spin ends, however long that is.
+            blocked = blocked + 1 if host_seconds < 1.2 * spun_seconds + 1e-3 else 0
+            if blocked >= _BLOCKED_TIMES or spin_seconds >= _LONGEST_SPIN_SECONDS:
                 raise QueueTooShort(f"{count} calls do not fit the launch queue, or the call synchronises")
             spin_seconds = min(_LONGEST_SPIN_SECONDS, 3 * max(spin_seconds, host_seconds))
 
+    def _again_if_too_short(self, enqueue: Any, count: int) -> tuple[float, float]:
+        """`_behind_spin` of a count that fitted before: a host that was busy meanwhile must not cost a clock."""
+        for _ in range(_RETRIES):
+            try:
+                return self._behind_spin(enqueue, count)
+            except QueueTooShort:
+                continue
+        return self._behind_spin(enqueue, count)
+
     def _longest_block(self) -> tuple[int, float]:
-        """The most calls up to the limit that fit the launch queue, and their device seconds per call."""
-        calls = 8
+        """The most calls up to the limit that fit the launch queue, and their device seconds per call.
+
+        Raises:
+            QueueTooShort: not even one fits; looked for once.
+        """
+        if self._fitting is None:
+            try:
+                self._fitting = self._find_longest_block()
+            except QueueTooShort as reason:
+                self._fitting = reason
+        if isinstance(self._fitting, QueueTooShort):
+            raise self._fitting
+        return self._fitting
+
+    def _find_longest_block(self) -> tuple[int, float]:
+        calls = 1
         fitting: tuple[int, float] | None = None
-        while calls >= 1:
+        while True:
             try:
                 host_seconds, device_seconds = self._behind_spin(self._repeat, calls)
             except QueueTooShort:
                 if fitting is not None:
                     return fitting
-                calls //= 2
-                continue
+                raise QueueTooShort(
+                    "one call alone does not fit the launch queue, or it synchronises"
+                ) from None
             fitting = calls, device_seconds / calls
             if calls >= _MOST_CALLS or max(host_seconds, device_seconds) > 5e-3:
                 return fitting
             calls = min(_MOST_CALLS, 2 * calls)
-        if fitting is None:
-            raise QueueTooShort("one call alone does not fit the launch queue, or it synchronises")
-        return fitting
 
     def _prepare_graph(self) -> None:
         """Capture the call, or else find that the profiler must sum its kernels."""
         torch = self._torch
         self._graph_prepared = True
         try:
-            calls, by_events = self._longest_block()
-            self._dispatch_calls = self._dispatch_calls or calls
+            _, by_events = self._longest_block()
         except QueueTooShort:
             by_events = 1e-3
         count = max(1, min(_GRAPH_MOST_CALLS, round(_GRAPH_SECONDS / max(by_events, 1e-7))))
@@ -204,7 +230,13 @@ def kernel_seconds(call: Call, calls: int) -> float:
 
     Kernels that run beside each other on several streams, as cuDNN's grouped convolutions do, count once.
     """
-    return _busy_nanoseconds(_device_intervals(_repeated(call), calls)) * 1e-9 / calls
+    return kernel_reading(call, calls)[0]
+
+
+def kernel_reading(call: Call, calls: int) -> tuple[float, float]:
+    """`kernel_seconds` and the kernels and copies that one call launches, from one reading."""
+    intervals = _device_intervals(_repeated(call), calls)
+    return _busy_nanoseconds(intervals) * 1e-9 / calls, len(intervals) / calls
 
 
 def kernels_per_call(call: Call) -> int:
@@ -237,9 +269,11 @@ def _device_intervals(repeat: Callable[[int], None], calls: int) -> list[tuple[i
     from torch.profiler import ProfilerActivity, profile
 
     torch.cuda.synchronize()
-    with quiet_stderr(), profile(activities=[ProfilerActivity.CUDA]) as profiler:
-        repeat(calls)
-        torch.cuda.synchronize()
+    with quiet_stderr(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch 2.11 warns of events of earlier cycles, and here is only one
+        with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+            repeat(calls)
+            torch.cuda.synchronize()
     results: Any = profiler.profiler.kineto_results if profiler.profiler is not None else None
     return [
         _interval(event)

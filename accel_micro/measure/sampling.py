@@ -140,6 +140,8 @@ class Sampler:
         with collector_paused():
             readers, unreadable = self._readers(clocks)
             take_turns(readers, samples, self.budget_seconds, self.device.now)
+        unreadable |= {reader.clock: reader.lost for reader in readers if reader.lost is not None}
+        readers = [reader for reader in readers if reader.lost is None]
         full_speed.contribute(
             self._host_key, [r for reader in readers if not reader.by_device for r in reader.rates]
         )

@@ -7,6 +7,7 @@ from statistics import median
 from time import perf_counter
 from typing import Final
 
+from accel_micro.devices.base import QueueTooShort
 from accel_micro.measure.flags import Flag
 from accel_micro.measure.gate import Block
 
@@ -27,6 +28,7 @@ class Reader:
         flags: what the way of reading deserves.
         waited: seconds that threads of this process waited for a core so far. now: the host clock.
         rates: all the probe's rates, two a block.
+        lost: why no further block can be read, or None.
     """
 
     clock: str
@@ -39,13 +41,23 @@ class Reader:
     waited: Callable[[], float] = float
     now: Callable[[], float] = perf_counter
     rates: list[float] = field(default_factory=list)
+    lost: str | None = None
     _timed: list[tuple[float, float, float, float]] = field(default_factory=list)
 
     def turn(self) -> None:
-        """Probe, time one block, probe; note how long threads waited for a core meanwhile."""
+        """Probe, time one block, probe; note how long threads waited for a core meanwhile.
+
+        A block that cannot be read costs the clock, and not the other clocks of the case.
+        """
+        if self.lost is not None:
+            return
         before = self.probe()
         waited, start = self.waited(), self.now()
-        seconds = self.block()
+        try:
+            seconds = self.block()
+        except QueueTooShort as reason:
+            self.lost = str(reason)
+            return
         waiting = (self.waited() - waited) / max(self.now() - start, 1e-9)
         after = self.probe()
         self._timed.append((seconds, before, after, max(0.0, waiting)))
@@ -76,7 +88,9 @@ class Reader:
         return sum(not block.is_disturbed for block in self.blocks()) < samples
 
     def is_done(self, samples: int) -> bool:
-        """Enough blocks ran at full speed."""
+        """Enough blocks ran at full speed, or no more can be read."""
+        if self.lost is not None:
+            return True
         return len(self._timed) >= samples and sum(b.at_full_speed for b in self.blocks()) >= samples
 
 

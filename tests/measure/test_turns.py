@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from accel_micro.devices.base import QueueTooShort
 from accel_micro.measure.turns import Reader, take_turns, throughput_over_larger
 
 
@@ -72,3 +73,19 @@ def test_agreement_of_the_clocks_is_judged_turn_by_turn() -> None:
     take_turns(readers, 20, 0.0, now=lambda: 0.0)
     assert throughput_over_larger(readers) == pytest.approx(1.0)
     assert throughput_over_larger(readers[:2]) is None
+
+
+def test_a_clock_that_becomes_unreadable_costs_itself_alone() -> None:
+    blocks = iter([1e-6] * 3)
+
+    def block() -> float:
+        try:
+            return next(blocks)
+        except StopIteration:
+            raise QueueTooShort("the host is too busy") from None
+
+    readers = [Reader("dispatch", 1, block, lambda: 1.0, 1.0, False), reader("throughput", constantly(1.0))]
+    take_turns(readers, 10, 100.0, now=lambda: 0.0)
+    assert readers[0].lost == "the host is too busy"
+    assert readers[1].lost is None
+    assert len(readers[1].blocks()) == 10
