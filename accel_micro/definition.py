@@ -23,7 +23,7 @@ CPU_MOST_FLOPS: Final = 3e11
 CPU_MOST_FLOPS_WIDENED: Final = 1e9
 """The same where the CPU has no fast kernel for the dtype: 0.4 GFLOP/s was seen for float16 products."""
 
-PROTOCOL_VERSION: Final = 1
+PROTOCOL_VERSION: Final = 2
 """Part of every benchmark's version: raised when the way of measuring changes, so histories do not mix."""
 
 Definition = Callable[..., Any]

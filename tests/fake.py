@@ -23,7 +23,10 @@ class Clock:
 
 
 class FakeDevice(Device):
-    """Enqueues work of `device_seconds`; the host needs `host_seconds` a call and `sync_seconds` a synchronisation."""
+    """Enqueues work of `device_seconds`; the host needs `host_seconds` a call and `sync_seconds` a synchronisation.
+
+    The first call after a probe needs `waking_seconds` more: a worker thread of torch's that slept meanwhile.
+    """
 
     kind = "fake"
 
@@ -36,6 +39,7 @@ class FakeDevice(Device):
         sync_seconds: float = 0.0,
         asynchronous: bool = False,
         forgets_to_wait: bool = False,
+        waking_seconds: float = 0.0,
     ) -> None:
         super().__init__("fake")
         self.clock = clock
@@ -44,6 +48,8 @@ class FakeDevice(Device):
         self.sync_seconds = sync_seconds
         self.asynchronous = asynchronous
         self.forgets_to_wait = forgets_to_wait
+        self.waking_seconds = waking_seconds
+        self.asleep = False
         self.busy_until = 0.0
         self.calls = 0
 
@@ -67,13 +73,15 @@ class FakeDevice(Device):
         self.clock.log.append("probe")
         before = self.clock.seconds
         self.clock.work(SPIN_SECONDS)
+        self.asleep = True
         return SPIN_SECONDS / (self.clock.seconds - before) * 1e6
 
     def call(self) -> Any:
         """The op under test."""
         self.clock.log.append("call")
         self.calls += 1
-        self.clock.work(self.host_seconds)
+        self.clock.work(self.host_seconds + (self.waking_seconds if self.asleep else 0.0))
+        self.asleep = False
         start = max(self.clock.seconds, self.busy_until)
         self.busy_until = start + self.device_seconds
         if not self.asynchronous:

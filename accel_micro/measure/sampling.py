@@ -300,7 +300,12 @@ class Sampler:
         return seconds / done
 
     def _slope(self, calls: int) -> float:
-        """Seconds per call from n and 3n calls: what the final synchronisation costs drops out."""
+        """Seconds per call from n and 3n calls: what the final synchronisation costs drops out.
+
+        So does what the first calls take longer after a pause (a worker thread that sleeps, a device that is idle), if
+        the pause is the same for both. After the probe it is not, so some calls that do not count come first.
+        """
+        self._seconds_of(max(1, calls // 2))
         once, thrice = self._seconds_of(calls), self._seconds_of(3 * calls)
         slope = (thrice - once) / (2 * calls)
         # A pause in the shorter block can make the slope absurd; then the longer block alone is the better answer.
