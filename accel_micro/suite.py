@@ -123,6 +123,19 @@ class OpBenchmark:
                 link=self.op.link,
             )
 
+    def check(self, direction: str, device: str, dtype: str, shape: str) -> Record:
+        """Compare one case with float64 in this process and time nothing. A failure is in the record, not raised."""
+        from accel_micro.measure.case import check_case
+
+        arguments = self.op.arguments(shape)
+        with contextlib.ExitStack() as stack:
+            return check_case(
+                self.case(direction, device, dtype, shape),
+                lambda inputs: self.op.build(inputs, arguments, stack),
+                stated=self.op.stated_work(direction, dtype, shape),
+                tolerance=self.op.tolerance,
+            )
+
 
 def _benchmark_class(made: Op, definition: Definition) -> type[OpBenchmark]:
     namespace: dict[str, Any] = {

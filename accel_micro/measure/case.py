@@ -3,7 +3,7 @@
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -55,10 +55,33 @@ def measure_case(
         link: the bytes cross a link between devices, so the peak of the memory is none for them.
     """
     stated = dict(stated or {})
+
+    def measure(device: Device) -> Record:
+        record = _measure(case, build, device, clocks, samples, budget_seconds, stated, tolerance)
+        return replace(record, peak=None) if link else record
+
+    return _recorded(case, measure)
+
+
+def check_case(
+    case: Case, build: Build, *, stated: Mapping[str, float] | None = None, tolerance: float = 1.0
+) -> Record:
+    """The check of `measure_case` alone: a record with error and work, or the failure or skip, and no clocks."""
+    stated = dict(stated or {})
+
+    def check(device: Device) -> Record:
+        stopwatch = _Stopwatch()
+        checked = _Checked.of(case, build, device, 0.0, stated, tolerance, stopwatch)
+        return Record(case, check=checked.check, work=checked.work, seconds=stopwatch.seconds)
+
+    return _recorded(case, check)
+
+
+def _recorded(case: Case, function: Callable[[Device], Record]) -> Record:
+    """What a function returns in the device's session, or else a record of why it did not."""
     try:
         with opened(case.device) as device:
-            record = _measure(case, build, device, clocks, samples, budget_seconds, stated, tolerance)
-            return replace(record, peak=None) if link else record
+            return function(device)
     except (DeviceUnavailable, UnknownDevice, _Skip) as reason:
         return Record(case, skipped=str(reason))
     except _Fail as problem:
@@ -91,52 +114,80 @@ def _measure(
     stated: Mapping[str, float],
     tolerance: float,
 ) -> Record:
-    import torch
-
     stopwatch = _Stopwatch()
-    backward = case.direction == "backward"
-    dtype: torch.dtype = getattr(torch, case.dtype)
-    inputs = Inputs(torch.device(device.name), dtype, differentiate=backward)
-    prepared = _Prepared.of(build, inputs, backward)
-    sampler = Sampler(device, prepared.call, budget_seconds)
-    with _no_grad_unless(backward):
-        returned = sampler.first_call()
-        result = prepared.result(returned)
-        stopwatch.lap("prepare")
-        outputs = correctness.tensors_of(result)
-        flops, counted_bytes, convolves = _count(prepared, stated, inputs, outputs)
-        tf32 = _uses_tf32(case, device, convolves)
-        check = _check(case, build, device, result, flops, tolerance, tf32)
-        # The bytes of inputs and outputs are the working set; keep numbers, not tensors, while timing.
-        del returned, result, outputs
-        problem = correctness.is_wrong(check)
-        if problem is not None:
-            raise _Fail("wrong result", problem)
-        work = Work(flops=flops, bytes=counted_bytes, fewest_flops=flops / stated.get("saving", 1.0))
-        stopwatch.lap("check")
-        peak = _peak(case, device, work, tf32)
+    checked = _Checked.of(case, build, device, budget_seconds, stated, tolerance, stopwatch)
+    work, sampler = checked.work, checked.sampler
+    with _no_grad_unless(case.direction == "backward"):
+        peak = _peak(case, device, work, checked.tf32)
         stopwatch.lap("peak")
         processes = _read_clocks(device, sampler, clocks, samples)
-        if check.reference != "cpu":
+        if checked.check.reference != "cpu":
             processes = _flagged(processes, Flag("reference on device"))
         if _impossible(processes, work, peak) is not None:
-            peak = _peak(case, device, work, tf32, again=True)  # the peak may be from a busy moment
+            peak = _peak(case, device, work, checked.tf32, again=True)  # the peak may be from a busy moment
             problem = _impossible(processes, work, peak)
             if problem is not None:
                 raise _Fail("implausible", problem)
         stopwatch.lap("measure")
-        memory = device.peak_memory_bytes(prepared.call)
+        memory = device.peak_memory_bytes(sampler.call)
         stopwatch.lap("memory")
     return Record(
         case,
         clocks=processes,
-        check=check,
+        check=checked.check,
         work=work,
         peak=peak,
         peak_memory_bytes=memory,
         precision=device.precision(),
         seconds=stopwatch.seconds,
     )
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """A case whose first result is right, ready to be timed.
+
+    Attributes:
+        sampler: has made the first call. tf32: float32 products are computed in TF32.
+    """
+
+    sampler: Sampler
+    check: Check
+    work: Work
+    tf32: bool
+
+    @classmethod
+    def of(
+        cls,
+        case: Case,
+        build: Build,
+        device: Device,
+        budget_seconds: float,
+        stated: Mapping[str, float],
+        tolerance: float,
+        stopwatch: "_Stopwatch",
+    ) -> "_Checked":
+        import torch
+
+        backward = case.direction == "backward"
+        dtype: torch.dtype = getattr(torch, case.dtype)
+        inputs = Inputs(torch.device(device.name), dtype, differentiate=backward)
+        prepared = _Prepared.of(build, inputs, backward)
+        sampler = Sampler(device, prepared.call, budget_seconds)
+        with _no_grad_unless(backward):
+            # Of inputs and outputs numbers are kept, and no tensors while timing.
+            result = prepared.result(sampler.first_call())
+            stopwatch.lap("prepare")
+            outputs = correctness.tensors_of(result)
+            flops, counted_bytes, convolves = _count(prepared, stated, inputs, outputs)
+            tf32 = _uses_tf32(case, device, convolves)
+            check = _check(case, build, device, result, flops, tolerance, tf32)
+        problem = correctness.is_wrong(check)
+        if problem is not None:
+            raise _Fail("wrong result", problem)
+        work = Work(flops=flops, bytes=counted_bytes, fewest_flops=flops / stated.get("saving", 1.0))
+        stopwatch.lap("check")
+        return cls(sampler, check, work, tf32)
 
 
 class _Stopwatch:

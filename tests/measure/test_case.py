@@ -8,7 +8,7 @@ import torch
 
 from accel_micro import devices
 from accel_micro.devices import peaks, store
-from accel_micro.measure.case import measure_case
+from accel_micro.measure.case import check_case, measure_case
 from accel_micro.measure.inputs import Inputs, Timed
 from accel_micro.measure.records import Case, Record
 
@@ -84,6 +84,20 @@ def test_a_wrong_result_has_no_time() -> None:
     assert record.failure is not None
     assert record.failure.kind == "wrong result"
     assert not record.clocks
+
+
+def test_a_check_alone_judges_and_times_nothing() -> None:
+    case = Case("family.op", "forward", "cpu", "float32", "m=32")
+    right = check_case(case, product)
+    assert right.failure is None
+    assert right.check is not None
+    assert 0 < right.check.error < right.check.tolerance
+    assert right.work is not None
+    assert right.work.flops == 2 * 32**3
+    assert not right.clocks
+    wrong = check_case(case, lambda t: lambda: product(t)() * (1.0 if t.reference else 1.001))
+    assert wrong.failure is not None
+    assert wrong.failure.kind == "wrong result"
 
 
 def test_a_wrong_gradient_has_no_time() -> None:
