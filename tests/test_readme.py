@@ -220,7 +220,9 @@ def test_variables_and_files_that_are_named_exist(page: Path) -> None:
         if named and code != "benchmarks/activation.py":
             assert (ROOT / code).exists(), f"{page.name}: {code}"
         if code.startswith("python -m benchmarks.harness "):
-            assert f'add_parser("{code.split()[3]}"' in text_of(ROOT / "benchmarks" / "harness.py")
+            assert f'add_parser("{code.split()[3]}"' in text_of(
+                ROOT / "benchmarks" / "harness" / "__main__.py"
+            )
 
 
 def test_the_rooms_are_those_of_the_package() -> None:

@@ -1,6 +1,8 @@
 """Benchmarks of accel_micro itself: is what it reads true, and what does reading cost? Run by hand, printed as ratios.
 
-python -m benchmarks.harness clocks --device cuda   # our device clock against CUPTI, and times without a sync
+python -m benchmarks.harness clocks --device cuda   # our clocks against each other and CUPTI, and times without a sync
+python -m benchmarks.harness clocks --device-only   # our device clock against CUPTI alone, for a whole profile
+python -m benchmarks.harness check --device cuda    # every case of a profile against float64, nothing timed
 python -m benchmarks.harness gate                   # medians of twenty processes, raw and gated
 python -m benchmarks.harness help                   # how soon `accel-micro --help` answers
 python -m benchmarks.harness launch                 # asv's processes by fork and by spawn, 24 cases
@@ -10,156 +12,19 @@ python -m benchmarks.harness publish                # the pages of a year of bui
 """
 
 import argparse
-import contextlib
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any
 
-from accel_micro import profiles
-from accel_micro.suite import OpBenchmark
-
-TEN_MICROSECONDS = 10e-6
-
-
-def op_benchmarks() -> list[type[OpBenchmark]]:
-    """The classes of all families."""
-    from accel_micro.catalogue import load
-
-    return load(Path(__file__).parent)
-
-
-def cases(
-    device: str, profile: profiles.Profile, pattern: str
-) -> Iterator[tuple[type[OpBenchmark], str, str, str]]:
-    """Class, direction, dtype and shape of the cases of a profile whose name matches."""
-    for cls in op_benchmarks():
-        directions = ("forward", "backward") if cls.op.backward else ("forward",)
-        for direction, (dtype, shape) in product(
-            directions, profile.runs(device, cls.op.shapes, cls.op.dtypes)
-        ):
-            if re.search(pattern, f"{cls.op.name} {direction} {dtype} {shape}"):
-                yield cls, direction, dtype, shape
-
-
-def read_clocks(
-    cls: type[OpBenchmark], direction: str, device_name: str, dtype: str, shape: str
-) -> dict[str, Any]:
-    """Dispatch, device, throughput, CUPTI's kernel time and the time without a sync, all of one call in one process."""
-    import torch
-
-    from accel_micro.devices.cuda_queue import kernel_seconds, kernels_per_call
-    from accel_micro.measure import case as case_module
-    from accel_micro.measure import plausibility
-    from accel_micro.measure.correctness import tensors_of
-    from accel_micro.measure.inputs import Inputs
-    from accel_micro.measure.records import Work
-    from accel_micro.measure.sampling import Sampler, opened
-
-    cls().setup(device_name, dtype, shape)
-    arguments = cls.op.arguments(shape)
-    backward = direction == "backward"
-    with contextlib.ExitStack() as stack:
-        device = stack.enter_context(opened(device_name))
-        inputs = Inputs(torch.device(device_name), getattr(torch, dtype), differentiate=backward)
-        prepared = case_module._Prepared.of(lambda t: cls.op.build(t, arguments, stack), inputs, backward)
-        stack.enter_context(torch.set_grad_enabled(backward))
-        sampler = Sampler(device, prepared.call, 0.3)
-        outputs = tensors_of(prepared.result(sampler.first_call()))
-        stated = cls.op.stated_work(direction, dtype, shape)
-        flops, moved, convolves = case_module._count(prepared, stated, inputs, outputs)
-        del outputs
-        work = Work(flops, moved, flops / stated.get("saving", 1.0))
-        processes, unreadable = sampler.read_together(("dispatch", "device", "throughput"))
-        found: dict[str, Any] = {clock: process.median_seconds for clock, process in processes.items()}
-        found["together"] = sampler.throughput_over_larger
-        found["flags"] = [str(flag) for process in processes.values() for flag in process.flags]
-        found["flags"] += [f"{clock}: {reason}" for clock, reason in unreadable.items()]
-        calls = max(1, min(50, round(5e-3 / found["throughput"])))
-        device.synchronize()
-        start = perf_counter()
-        for _ in range(calls):
-            prepared.call()
-        found["unsynchronised"] = (perf_counter() - start) / calls
-        device.synchronize()
-        queue = device.queue(prepared.call)
-        ours, theirs = [], []
-        share = processes["device"].probe.get("busy_share", 1.0) if "device" in processes else 1.0
-        for _ in range(7 if "device" in processes else 0):  # in turns, since the clock of a hot GPU drifts
-            ours.append(share * queue.device(queue.device_calls(10e-3)))
-            theirs.append(kernel_seconds(prepared.call, 20))
-        found["device_beside"], found["cupti"] = (median(ours), median(theirs)) if ours else (0.0, 0.0)
-        found["kernels"] = kernels_per_call(prepared.call)
-        case = cls.case(direction, device_name, dtype, shape)
-        tf32 = case_module._uses_tf32(case, device, convolves)
-        peak = case_module._peak(case, device, work, tf32)
-        found["unsynchronised_rejected"] = plausibility.impossible(found["unsynchronised"], work, peak)
-        found["rejected"] = plausibility.impossible(found["throughput"], work, peak)
-        return found
-
-
-def print_row(name: str, row: dict[str, Any]) -> None:
-    """One case on one line."""
-    device, dispatch, cupti = (row.get(key) or 0.0 for key in ("device", "dispatch", "cupti"))
-    ratio = row["device_beside"] / cupti if cupti else float("nan")
-    together = row["together"] or float("nan")
-    micro = " ".join(
-        f"{1e6 * x:9.1f}" for x in (dispatch, device, row["throughput"], cupti, row["unsynchronised"])
-    )
-    remark = "rejected" if row["unsynchronised_rejected"] else ""
-    remark += f" WRONGLY REJECTED {row['rejected']}" if row["rejected"] else ""
-    flags = "; ".join(row["flags"])
-    print(
-        f"{name:78s} {micro} {row['kernels']:4d} {ratio:6.3f} {together:6.3f} {remark} {flags}",
-        flush=True,
-    )
-
-
-def clocks(options: argparse.Namespace) -> None:
-    """Every case of a profile: is the device clock that of CUPTI, and throughput the larger of dispatch and device?"""
-    rows: list[dict[str, Any]] = []
-    print(
-        "microseconds: dispatch, device, throughput, CUPTI, without a sync; kernels; device÷CUPTI; throughput÷larger"
-    )
-    for cls, direction, dtype, shape in cases(options.device, profiles.get(options.profile), options.bench):
-        name = f"{cls.op.name} {direction} {dtype} {shape}"
-        try:
-            row = read_clocks(cls, direction, options.device, dtype, shape)
-        except Exception as error:  # one case must not end the table
-            print(f"{name}: {type(error).__name__}: {str(error).splitlines()[0][:150]}", flush=True)
-            continue
-        rows.append({"name": name, **row})
-        print_row(name, row)
-    long = [row for row in rows if row["kernels"] and row["cupti"] / row["kernels"] >= TEN_MICROSECONDS]
-    off = {row["name"]: row["device_beside"] / row["cupti"] for row in long}
-    within = [ratio for ratio in off.values() if abs(ratio - 1) <= 0.03]
-    both = [row for row in rows if row.get("device") and row.get("dispatch")]
-    apart = {r["name"]: round(r["together"], 3) for r in both if abs(r["together"] - 1) > 0.15}
-    fooled = [r for r in rows if r["unsynchronised"] < 0.8 * r["throughput"]]
-    caught = [r for r in fooled if r["unsynchronised_rejected"]]
-    print(
-        f"device clock within 3 % of CUPTI: {len(within)} of {len(long)} cases with kernels of 10 µs or more"
-    )
-    print("  others:", {name: round(ratio, 3) for name, ratio in off.items() if abs(ratio - 1) > 0.03})
-    print(
-        f"throughput within 15 % of the larger of dispatch and device: {len(both) - len(apart)} of {len(both)}"
-    )
-    print("  others:", apart)
-    print(
-        f"times without a sync below the truth: {len(fooled)}; physically impossible and rejected: {len(caught)}"
-    )
-    print(f"synchronised times rejected by mistake: {sum(1 for r in rows if r['rejected'])} of {len(rows)}")
-    if options.output:
-        Path(options.output).write_text(json.dumps(rows, indent=1), encoding="utf-8")
-
+from benchmarks.harness.check import check
+from benchmarks.harness.clocks import clocks
 
 _ONE_PROCESS = """
 import json, sys, torch
@@ -457,8 +322,18 @@ def main() -> None:
     command.add_argument("--device", default="cuda")
     command.add_argument("--profile", default="quick")
     command.add_argument("--bench", default="")
-    command.add_argument("--output", default="")
+    command.add_argument("--output", default="", help="write all rows there, as JSON")
+    command.add_argument("--device-only", action="store_true", help="the device clock alone, and fast")
     command.set_defaults(run=clocks)
+    command = commands.add_parser("check", help="every case against float64")
+    command.add_argument("--device", default="cuda")
+    command.add_argument("--profile", default="quick")
+    command.add_argument("--bench", default="")
+    command.add_argument(
+        "--jobs", type=int, default=0, help="processes side by side; one for four cores unless given"
+    )
+    command.add_argument("--seconds", type=float, default=120.0, help="most a case may take")
+    command.set_defaults(run=check)
     command = commands.add_parser("gate", help="raw and gated medians of many processes")
     command.add_argument("--processes", type=int, default=20)
     command.add_argument("--budget", type=float, default=3.0)

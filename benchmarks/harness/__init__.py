@@ -1,0 +1,1 @@
+"""Benchmarks of accel_micro itself: `python -m benchmarks.harness --help`."""
