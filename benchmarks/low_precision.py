@@ -27,6 +27,9 @@ LAYERS = {
     "backward": False,
     "flops": _flops,
     "tolerance": 2.0,  # weights times their scales are rounded once more
+    "unsupported": lambda device, dtype: (
+        "on GPUs the activations have to be bfloat16" if device == "cuda" and dtype != "bfloat16" else None
+    ),
 }
 GROUP = 128
 """Weights of 4 bits that share a scale."""

@@ -230,9 +230,7 @@ def _back_to_back(device: Device, call: Call, kernels: float) -> float:
         for _ in range(count):
             call()
 
-    intervals = _device_intervals(repeat, calls)
-    intervals.remove(max(intervals, key=lambda interval: interval[1] - interval[0]))  # the spin
-    return _busy_nanoseconds(intervals) * 1e-9 / calls
+    return _busy_nanoseconds(_device_intervals(repeat, calls)) * 1e-9 / calls
 
 
 def read_device(

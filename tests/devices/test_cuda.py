@@ -122,6 +122,7 @@ def test_a_time_without_synchronisation_is_impossible(gpu: Device) -> None:
     assert impossible(times[True], work, peak) is None
 
 
+@pytest.mark.filterwarnings("ignore:Attempting to run cuBLAS")  # by the first backward of a process
 def test_a_case_reads_all_clocks_and_memory(gpu: Device) -> None:
     def build(t: Inputs) -> Any:
         a, b = t(256, 256), t(256, 256)
@@ -141,3 +142,12 @@ def test_a_case_reads_all_clocks_and_memory(gpu: Device) -> None:
 
 def test_an_index_beyond_the_last_gpu_is_said() -> None:
     assert "does not exist" in str(devices.get("cuda:99").unavailable())
+
+
+def test_copies_are_not_timed_in_a_graph_which_makes_them_in_another_way(gpu: Device) -> None:
+    numbers = torch.randn(1_000_000, device="cuda")
+    for call, copies in ((numbers.clone, True), (lambda: numbers + 1, False)):
+        queue = gpu.queue(call)
+        calls = queue.device_calls(5e-3)
+        assert bool(queue.device_flags) == copies, queue.device_flags
+        assert queue.device(calls) > 0
