@@ -78,7 +78,9 @@ class Op:
         bytes: bytes a forward call reads and writes at least; may name `itemsize` too, an element's bytes.
             None counts inputs and outputs.
         saving: factor ≥ 1 by which the fastest known algorithm (Winograd) needs fewer FLOPs; None is 1.
-        tolerance: factor on the tolerance of the comparison with float64.
+        terms: most terms that are summed into one number of the result, in forward or backward; the tolerance of the
+            comparison with float64 grows with their square root. None takes them from the FLOPs.
+        tolerance: factor on that tolerance.
         unsupported: gives the reason why a case does not exist, or None; may name `device` and `dtype` too.
         link: its bytes cross a link between devices, whose peak is not that of the device's memory.
 
@@ -95,6 +97,7 @@ class Op:
     backward_flops: WorkFunction | float | None = None
     bytes: WorkFunction | None = None
     saving: WorkFunction | None = None
+    terms: WorkFunction | None = None
     tolerance: float = 1.0
     unsupported: Callable[..., str | None] | None = None
     link: bool = False
@@ -153,12 +156,13 @@ class Op:
         return dict(list(bound.arguments.items())[1:])
 
     def stated_work(self, direction: str, dtype: str, shape: str) -> dict[str, float]:
-        """Those of `flops`, `bytes` and `saving` that the op states for a case."""
+        """Those of `flops`, `bytes`, `saving` and `terms` that the op states for a case."""
         flops, factor = self._flops_of(direction)
         functions = {
             "flops": flops,
             "bytes": self.bytes if direction == "forward" else None,
             "saving": self.saving,
+            "terms": self.terms,
         }
         arguments, extra = self.arguments(shape), {"itemsize": ITEMSIZE[dtype]}
         work = {key: float(_ask(f, arguments, extra)) for key, f in functions.items() if f is not None}

@@ -80,7 +80,7 @@ def logsumexp(t, rows, width, dim):
     return lambda: torch.logsumexp(x, dim)
 
 
-@op(standard=["n=1000000"], full=["n=1000", "n=16777216"], flops=lambda n: 2 * n)
+@op(standard=["n=1000000"], full=["n=1000", "n=16777216"], flops=lambda n: 2 * n, terms=lambda n: n)
 def norm(t, n):
     """Length of a vector, as when gradients are clipped."""
     x = t(n)

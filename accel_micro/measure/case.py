@@ -50,7 +50,7 @@ def measure_case(
     Args:
         build: the op's definition: from `Inputs` to the call, or to a `Timed`.
         clocks: clocks to read; those that the device does not offer are left out.
-        stated: `flops`, `bytes` and `saving` where the op states them; the rest is counted.
+        stated: `flops`, `bytes`, `saving` and `terms` where the op states them; the rest is counted.
         tolerance: factor on the tolerance of the check.
         link: the bytes cross a link between devices, so the peak of the memory is none for them.
     """
@@ -181,7 +181,7 @@ class _Checked:
             outputs = correctness.tensors_of(result)
             flops, counted_bytes, convolves = _count(prepared, stated, inputs, outputs)
             tf32 = _uses_tf32(case, device, convolves)
-            check = _check(case, build, device, result, flops, tolerance, tf32)
+            check = _check(case, build, device, result, flops, stated.get("terms"), tolerance, tf32)
         problem = correctness.is_wrong(check)
         if problem is not None:
             raise _Fail("wrong result", problem)
@@ -352,7 +352,14 @@ def _uses_tf32(case: Case, device: Device, convolves: bool) -> bool:
 
 
 def _check(
-    case: Case, build: Build, device: Device, result: Any, flops: float, factor: float, tf32: bool
+    case: Case,
+    build: Build,
+    device: Device,
+    result: Any,
+    flops: float,
+    terms: float | None,
+    factor: float,
+    tf32: bool,
 ) -> Check:
     import torch
 
@@ -366,7 +373,7 @@ def _check(
     prepared = _Prepared.of(build, inputs, backward)
     reference = prepared.result(prepared.call())
     outputs = correctness.tensors_of(result)
-    length = correctness.reduction_length(flops, outputs)
+    length = terms or correctness.reduction_length(flops, outputs)
     allowed = correctness.tolerance(correctness.rounded_to(dtype, outputs), length, factor, tf32)
     return correctness.compare(result, reference, allowed, str(where))
 

@@ -66,8 +66,8 @@ def error(result: torch.Tensor, reference: torch.Tensor) -> float:
 
 def limit(op: Op, shape: str, dtype: str, result: torch.Tensor) -> float:
     """Rounding of a few intermediate results in the dtype, and of a sum that is accumulated in float32 or float64."""
-    flops = max(1.0, op.stated_work("forward", dtype, shape).get("flops", 0.0))
-    terms = max(1.0, flops / (2 * result.numel()))
+    work = op.stated_work("forward", dtype, shape)
+    terms = work.get("terms") or max(1.0, work.get("flops", 0.0) / (2 * result.numel()))
     shown = getattr(torch, dtype)
     if shown.itemsize == 1:  # exact, as are integers and what is converted
         shown = (
