@@ -130,14 +130,20 @@ class Op:
     @property
     def smallest_shape(self) -> str:
         """The shape whose numbers have the smallest product."""
+        return min(self.all_shapes, key=self._size)
 
-        def size(shape: str) -> float:
-            numbers = [
-                n for n in self.arguments(shape).values() if isinstance(n, (int, float)) and n is not True
-            ]
-            return math.prod(n for n in numbers if n > 0)
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The smallest shape of each combination of arguments that are no numbers, such as names of functions."""
+        smallest: dict[tuple[tuple[str, Any], ...], str] = {}
+        for shape in sorted(self.all_shapes, key=self._size):
+            words = (item for item in self.arguments(shape).items() if isinstance(item[1], (str, bool)))
+            smallest.setdefault(tuple(words), shape)
+        return tuple(shape for shape in self.all_shapes if shape in smallest.values())
 
-        return min(self.all_shapes, key=size)
+    def _size(self, shape: str) -> float:
+        numbers = [n for n in self.arguments(shape).values() if isinstance(n, (int, float)) and n is not True]
+        return math.prod(n for n in numbers if n > 0)
 
     @property
     def version(self) -> str:

@@ -136,3 +136,19 @@ def sdpa_cudnn(t, b, h, q, kv, d, causal=False, kv_heads=None):
 def decode(t, b, h, kv, d, kv_heads=None):
     """One query, as when a language model writes its next token."""
     return _sdpa(t, None, b, h, 1, kv, d, False, kv_heads)
+
+
+@op(
+    full=["bert: b=8 s=128 width=768 heads=12"],
+    flops=lambda b, s, width: 4 * b * s * width * (6 * width + s),
+    tolerance=2.0,
+    backward=False,
+)
+def encoder_layer(t, b, s, width, heads):
+    """A layer of BERT as torch infers it: one operator for attention, neurons and norms."""
+    options = {"dim_feedforward": 4 * width, "batch_first": True, "device": t.here, "dtype": t.floating}
+    layer = torch.nn.TransformerEncoderLayer(width, heads, activation="gelu", **options).eval()
+    for parameter in layer.requires_grad_(False).parameters():
+        t.fill(parameter, scale=width**-0.5)
+    x = t(b, s, width)
+    return lambda: layer(x)

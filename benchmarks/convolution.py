@@ -56,3 +56,23 @@ def dilated(t, n, c, hw, out, dilation, k=3):
     """A filter with holes, which sees far at the cost of a small one."""
     x, weight = t(n, c, hw, hw), t(out, c, k, k)
     return lambda: F.conv2d(x, weight, padding=dilation, dilation=dilation)
+
+
+@op(
+    full=["wavegan: n=8 c=128 length=256 out=64"],
+    **_work(lambda n, c, length, out, k: 2 * n * out * c * k * length),
+)
+def transposed1d(t, n, c, length, out, k=25, stride=4):
+    """Sound that becomes four times as long."""
+    x, weight = t(n, c, length), t(c, out, k)
+    return lambda: F.conv_transpose1d(x, weight, stride=stride, padding=k // 2, output_padding=stride - 1)
+
+
+@op(
+    full=["unet3d.up: n=1 c=64 depth=8 hw=16 out=32"],
+    **_work(lambda n, c, depth, hw, out, k: 2 * n * out * c * k**3 * depth * hw**2),
+)
+def transposed3d(t, n, c, depth, hw, out, k=2):
+    """Volumes that become twice as large."""
+    x, weight = t(n, c, depth, hw, hw), t(c, out, k, k, k)
+    return lambda: F.conv_transpose3d(x, weight, stride=k)

@@ -50,3 +50,23 @@ def rfft2(t, images, n):
     """Of images of n×n."""
     x = t(images, n, n)
     return lambda: torch.view_as_real(torch.fft.rfft2(x))
+
+
+@op(
+    full=["speech: rows=8 length=160000 n=400"],
+    **FACTS,
+    flops=lambda rows, length, n: _flops(4 * rows * length / n, n),
+)
+def stft(t, rows, length, n):
+    """Spectra of windows that overlap by three quarters."""
+    x, window = t(rows, length), torch.hann_window(n, device=t.here, dtype=t.floating)
+    return lambda: torch.view_as_real(torch.stft(x, n, n // 4, window=window, return_complex=True))
+
+
+@op(
+    full=["speech: rows=8 frames=1601 n=400"], **FACTS, flops=lambda rows, frames, n: _flops(rows * frames, n)
+)
+def istft(t, rows, frames, n):
+    """Sound from such spectra."""
+    x, window = t(rows, n // 2 + 1, frames, 2), torch.hann_window(n, device=t.here, dtype=t.floating)
+    return lambda: torch.istft(torch.view_as_complex(x), n, n // 4, window=window)

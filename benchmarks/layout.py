@@ -7,6 +7,7 @@ reading or writing jump from row to row.
 import torch
 import torch.nn.functional as F  # noqa: N812
 
+from accel_micro.measure.inputs import Timed
 from accel_micro.suite import op
 
 NUMBERS = {"standard": ["n=1000000"], "full": ["n=1000", "n=16777216"]}
@@ -97,3 +98,51 @@ def tril(t, rows, width):
     """What lies below the diagonal."""
     x = t(rows, width)
     return lambda: torch.tril(x)
+
+
+@op(full=["n=1000", "n=1000000"], **WORK)
+def copy(t, n):
+    """A copy in memory that is there."""
+    x, out = t(n), t(n)
+    return lambda: out.copy_(x)
+
+
+@op(full=["n=1000", "n=1000000"], **WORK)
+def fill(t, n):
+    """One number everywhere: written, and nothing read."""
+    x = t(n)
+    return lambda: x.fill_(1.5)
+
+
+@op(full=["n=1000000"], **WORK)
+def zero(t, n):
+    """Zeros, as gradients are set to before a step. The result is less by one, for something to compare."""
+    x = t(n)
+    return Timed(x.zero_, lambda: x.zero_() - 1)
+
+
+@op(full=["n=1000", "n=1000000"], dtypes=("float32",), **WORK)
+def arange(t, n):
+    """The integers below n."""
+    return lambda: torch.arange(n, device=t.here)
+
+
+@op(full=["n=1000"], **WORK)
+def diag(t, n):
+    """The diagonal of a matrix, in new memory."""
+    x = t(n, n)
+    return lambda: torch.diag(x)
+
+
+@op(full=["n=1000"], **WORK)
+def diag_embed(t, n):
+    """A matrix that is zero beside its diagonal."""
+    x = t(n)
+    return lambda: torch.diag_embed(x)
+
+
+@op(full=["n=16 c=64 hw=56 groups=8"], **WORK)
+def channel_shuffle(t, n, c, hw, groups):
+    """Channels of groups mixed, as in ShuffleNet."""
+    x = t(n, c, hw, hw)
+    return lambda: F.channel_shuffle(x, groups)

@@ -81,3 +81,24 @@ def inverse(t, n, b=1):
     """Inverse of a matrix."""
     x = _matrix(t, n, b)
     return lambda: torch.linalg.inv(x)
+
+
+@op(full=["n=32", "n=256"], **FACTS, **_cubic(20), backward=False)
+def svd(t, n, b=1):
+    """Singular values and the vectors that belong to them."""
+    x = _matrix(t, n, b)
+
+    def product():
+        left, values, right = torch.linalg.svd(x)
+        return left @ (values.unsqueeze(-1) * right)
+
+    return Timed(lambda: torch.linalg.svd(x), product)
+
+
+@op(
+    full=[f"n=512 width=64 p={p}" for p in (1.0, 2.0, 3.0)], **FACTS, flops=lambda n, width: 3 * n * n * width
+)
+def cdist(t, n, width, p):
+    """Distances of each of n points from each of n others."""
+    x, y = t(n, width), t(n, width)
+    return lambda: torch.cdist(x, y, p=p)

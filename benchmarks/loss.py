@@ -27,6 +27,16 @@ def cross_entropy(t, n, classes):
 
 
 @op(
+    full=["n=2 classes=21 hw=64", "deeplab: n=8 classes=21 hw=513"],
+    flops=lambda n, classes, hw: 4 * n * classes * hw * hw,
+)
+def cross_entropy_pixels(t, n, classes, hw):
+    """A class for each pixel, as in segmentation: classes lie an image apart."""
+    x, target = t(n, classes, hw, hw), t.integers(classes, n, hw, hw)
+    return lambda: F.cross_entropy(x, target)
+
+
+@op(
     standard=CLASSES["standard"],
     full=CLASSES["full"][:1],
     bytes=lambda n, itemsize: n * (8 + itemsize),
@@ -71,3 +81,10 @@ def ctc(t, n, length, classes, target):
     logits, texts = t(length, n, classes), t.integers(classes - 1, n, target) + 1
     lengths = torch.full((n,), length), torch.full((n,), target)
     return lambda: F.ctc_loss(torch.log_softmax(logits, 2), texts, *lengths)
+
+
+@op(full=["n=1000", "n=1000000"], dtypes=("float32", "bfloat16", "float64"), tolerance=2.0, **SUM)
+def bce(t, n):
+    """Binary cross entropy from probabilities, as in autoencoders. 1 - p is rounded as p is, hence the tolerance."""
+    x, y = t(n, scale=0.5), t.integers(2, n).to(t.floating)
+    return lambda: F.binary_cross_entropy(torch.sigmoid(x), y)

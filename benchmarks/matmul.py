@@ -150,3 +150,17 @@ def linear(t, m, k, n):
     """Layer with k inputs, n outputs and a bias, applied to m rows."""
     x, weight, bias = t(m, k), t(n, k), t(n)
     return lambda: F.linear(x, weight, bias)
+
+
+@op(full=["b=8 m=256 k=64 n=256"], **WORK)
+def addbmm(t, b, m, k, n):
+    """The sum of a batch of products, added to a matrix."""
+    c, x, y = t(m, n), t(b, m, k), t(b, k, n)
+    return lambda: torch.addbmm(c, x, y)
+
+
+@op(full=["m=1000 n=1000"], flops=lambda m, n: 2 * m * n)
+def addr(t, m, n):
+    """Each number of one vector times each of another, added to a matrix."""
+    c, x, y = t(m, n), t(m), t(n)
+    return lambda: torch.addr(c, x, y)

@@ -74,3 +74,10 @@ def rms_norm(t, rows, width):
     if not hasattr(F, "rms_norm"):
         raise NotImplementedError(f"torch {torch.__version__} has no rms_norm; it came with 2.4")
     return lambda: F.rms_norm(x, (width,), weight, 1e-6)
+
+
+@op(full=["n=16 c=64 hw=56", "style transfer: n=4 c=128 hw=128"], **OF_IMAGES)
+def instance_norm(t, n, c, hw):
+    """Statistics of each channel of each image, as in style transfer."""
+    x, weight, bias = t(n, c, hw, hw), t(c), t(c)
+    return lambda: F.instance_norm(x, weight=weight, bias=bias)

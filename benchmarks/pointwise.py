@@ -8,12 +8,24 @@ reads badly. Strided and expanded operands are variants: kernels for them are ot
 import torch
 import torch.nn.functional as F  # noqa: N812
 
+from accel_micro.measure.inputs import Timed
 from accel_micro.suite import op
 
 SIZES = {"standard": ["n=1000000"], "full": ["n=1000", "n=100000", "n=16777216"]}
 FULL = {"full": [*SIZES["standard"], *SIZES["full"]]}
 QUICK = {**SIZES, "quick": ["n=1000000"]}
 WORK = {"flops": lambda: 0}
+# fmt: off
+ANYWHERE = (
+    "abs", "atan", "ceil", "cosh", "erf", "erfc", "expm1", "floor", "frac", "hardshrink", "nan_to_num", "neg", "round",
+    "sgn", "sign", "sin", "sinh", "square", "tan", "trunc",
+)
+INSIDE = (
+    "acos", "asin", "digamma", "erfinv", "lgamma", "log10", "log1p", "log2", "logit", "reciprocal", "rsqrt", "sqrt",
+)
+# fmt: on
+OF_TWO = ("sub", "fmod", "remainder")
+OF_INTEGERS = ("bitwise_left_shift", "bitwise_right_shift", "bitwise_xor", "logical_and")
 
 
 @op(quick=["n=1000", "n=1000000"], standard=["n=16777216"], full=["n=100000"], **WORK)
@@ -170,3 +182,70 @@ def to_float32(t, n):
     x = t(n)
     wide = torch.float64 if t.reference else torch.float32
     return lambda: x.to(wide, copy=True)
+
+
+@op(
+    standard=["name=cos n=1000000"],
+    full=[f"name={name} n=1000000" for name in ANYWHERE],
+    backward=False,
+    **WORK,
+)
+def unary(t, name, n):
+    """The function of that name, of any number."""
+    x, function = t(n), getattr(torch, name, None) or getattr(F, name)
+    return lambda: function(x)
+
+
+@op(
+    standard=["name=log n=1000000"],
+    full=[f"name={name} n=1000000" for name in INSIDE],
+    backward=False,
+    **WORK,
+)
+def unary_inside(t, name, n):
+    """The function of that name, of numbers between 0 and 1, where each of these is defined."""
+    x = t.integers(62, n).add(1).div(64).to(t.floating)  # which every dtype holds exactly
+    function = getattr(torch, name)
+    return lambda: function(x)
+
+
+@op(
+    standard=["name=div n=1000000"],
+    full=[f"name={name} n=1000000" for name in OF_TWO],
+    backward=False,
+    **WORK,
+)
+def binary(t, name, n):
+    """The function of that name, of any number and one between 1/16 and 4."""
+    a, b = t(n), t.integers(64, n).add(1).div(16).to(t.floating)
+    function = getattr(torch, name)
+    return lambda: function(a, b)
+
+
+@op(full=[f"name={name} n=1000000" for name in OF_INTEGERS], dtypes=("float32",), backward=False, **WORK)
+def integer(t, name, n):
+    """The function of that name, of two integers of 64 bits."""
+    a, b = t.integers(1000, n), t.integers(8, n)
+    function = getattr(torch, name)
+    return Timed(lambda: function(a, b), lambda: function(a, b).long())
+
+
+@op(full=["n=1000000", "n=16777216"], backward=False, **WORK)
+def addcdiv(t, n):
+    """A quotient added, in one pass."""
+    a, b, c = t(n), t(n), t.integers(64, n).add(1).div(16).to(t.floating)
+    return lambda: torch.addcdiv(a, b, c, value=0.5)
+
+
+@op(full=["n=1000000"], **WORK)
+def hardsigmoid(t, n):
+    """A clipped line, as in MobileNetV3's scales of channels."""
+    x = t(n)
+    return lambda: F.hardsigmoid(x)
+
+
+@op(full=["n=1000000"], **WORK)
+def relu6(t, n):
+    """x between 0 and 6, as in MobileNetV2."""
+    x = t(n, scale=4.0)
+    return lambda: F.relu6(x)

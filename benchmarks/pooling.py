@@ -12,6 +12,7 @@ IMAGES = {
     "standard": ["n=32 c=512 hw=14"],
     "full": ["n=1 c=16 hw=16", "n=256 c=64 hw=112", "n=64 c=64 hw=224"],
 }
+VOLUMES = ("max_pool3d", "avg_pool3d", "adaptive_max_pool3d", "fractional_max_pool3d")
 
 
 @op(quick=["resnet.conv1: n=4 c=64 hw=112"], **IMAGES, **WORK)
@@ -61,3 +62,49 @@ def bilinear(t, n, c, hw):
     """Twice as large, pixels between others by straight lines."""
     x = t(n, c, hw, hw)
     return lambda: F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
+
+
+@op(full=["n=4 c=64 hw=56"], **WORK)
+def bicubic(t, n, c, hw):
+    """Twice as large, pixels between others by curves of the third degree."""
+    x = t(n, c, hw, hw)
+    return lambda: F.interpolate(x, scale_factor=2, mode="bicubic", align_corners=False)
+
+
+@op(
+    full=[
+        "name=nearest1d n=8 c=64 hw=1000",
+        "name=linear1d n=8 c=64 hw=1000",
+        "name=nearest3d n=1 c=16 hw=32",
+        "name=trilinear3d n=1 c=16 hw=32",
+    ],
+    flops=lambda name, n, c, hw: 9 * n * c * hw ** int(name[-2]),
+)
+def resize(t, name, n, c, hw):
+    """Sound and volumes, twice as large in each direction."""
+    mode, dimensions = name[:-2], int(name[-2])
+    x = t(n, c, *[hw] * dimensions)
+    return lambda: F.interpolate(x, scale_factor=2, mode=mode)
+
+
+@op(full=["n=16 c=64 hw=57"], **WORK)
+def adaptive_max_pool(t, n, c, hw, out=6):
+    """Maxima over windows that do not divide evenly."""
+    x = t(n, c, hw, hw)
+    return lambda: F.adaptive_max_pool2d(x, out)
+
+
+@op(full=["n=16 c=64 hw=56"], **WORK)
+def fractional_max_pool(t, n, c, hw):
+    """Maxima over windows that lie as chance has it, here always the same (Graham, arXiv:1412.6071)."""
+    x, places = t(n, c, hw, hw), t.integers(4, n, c, 2).div(4).to(t.floating)
+    return lambda: F.fractional_max_pool2d(x, 2, output_size=hw // 2, _random_samples=places)
+
+
+@op(full=[f"name={name} n=1 c=16 hw=32" for name in VOLUMES], flops=lambda n, c, hw: 8 * n * c * hw**3)
+def volumes(t, name, n, c, hw):
+    """Volumes of hw×hw×hw, half as large in each direction."""
+    x, places = t(n, c, hw, hw, hw), t.integers(4, n, c, 3).div(4).to(t.floating)
+    if name == "fractional_max_pool3d":
+        return lambda: F.fractional_max_pool3d(x, 2, output_size=hw // 2, _random_samples=places)
+    return lambda: getattr(F, name)(x, hw // 2 if name.startswith("adaptive") else 2)

@@ -69,3 +69,20 @@ def dropout(t, n):
         return torch.where(out == 0, x, out * 0.9)
 
     return Timed(lambda: F.dropout(x, 0.1), left)
+
+
+SHARES = {"normal_": (-1.0, 0.0), "uniform_": (0.3, 0.7), "exponential_": (0.5, 1.0), "cauchy_": (0.4, 3.0)}
+
+
+@op(full=[f"name={name} n=1000000" for name in SHARES], backward=False, flops=lambda: 0)
+def in_place(t, name, n):
+    """Numbers of a distribution, written over others."""
+    x = torch.empty(n, device=t.here, dtype=t.floating)
+    return _tenths_below(getattr(x, name), *SHARES[name])
+
+
+@op(full=["n=1000000"], backward=False, flops=lambda: 0)
+def integers(t, n):
+    """Integers below 100, written over others."""
+    x = torch.empty(n, device=t.here, dtype=t.floating)
+    return _tenths_below(lambda: x.random_(0, 100), 30, 70)

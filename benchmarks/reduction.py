@@ -7,6 +7,7 @@ and by memory.
 
 import torch
 
+from accel_micro.measure.inputs import Timed
 from accel_micro.suite import op
 
 MATRICES = {
@@ -99,3 +100,10 @@ def log_softmax(t, rows, width):
     """Their logarithms."""
     x = t(rows, width)
     return lambda: torch.log_softmax(x, 1)
+
+
+@op(full=["name=all n=1000000", "name=any n=1000000"], backward=False, flops=lambda n: n)
+def truth(t, name, n):
+    """Whether all, or any, of many booleans are true. The result is a number, 1 or 2."""
+    x = t(n) < (100 if name == "all" else 1)
+    return Timed(lambda: getattr(torch, name)(x), lambda: getattr(torch, name)(x).to(t.floating) + 1)

@@ -30,6 +30,10 @@ WIDENED = (
     "low_precision.to_float8",
     "low_precision.from_float8",
     "memory.many",
+    "pointwise.integer",
+    "layout.arange",
+    "random.in_place",
+    "random.integers",
 )
 """Ops whose result is of another dtype than the case's."""
 

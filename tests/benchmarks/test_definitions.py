@@ -24,12 +24,21 @@ NEEDS_VALUES = (
     "overhead.item",
     "low_precision.weight_int4",
     "low_precision.fake_quantize",
+    "fft.istft",
 )
 NEEDS_DEVICE = ("optimizer", "compiled", "collectives", "transfer")
 """Ops and families that torch cannot run in shape only."""
 
 
-FLOAT32_ONLY = ("matmul.mm_denormal", "optimizer.muon", "loss.ctc", "sorting.unique", "random.permutation")
+FLOAT32_ONLY = (
+    "matmul.mm_denormal",
+    "optimizer.muon",
+    "loss.ctc",
+    "sorting.unique",
+    "random.permutation",
+    "pointwise.integer",
+    "layout.arange",
+)
 FAMILIES_OF_FEW_DTYPES = ("linalg", "fft", "transfer", "memory", "low_precision")
 
 

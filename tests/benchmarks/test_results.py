@@ -118,6 +118,23 @@ def test_an_op_agrees_with_float64_and_wrong_results_do_not(name: str, dtype: st
             assert error(wrong, expected) > allowed
 
 
+NAMED = [
+    pytest.param(name, shape, id=f"{name}-{shape}")
+    for name, op in OPS.items()
+    for shape in op.variants
+    if "name=" in shape
+]
+
+
+@pytest.mark.parametrize(("name", "shape"), NAMED)
+def test_every_function_of_an_op_that_has_several_agrees_with_float64(name: str, shape: str) -> None:
+    op = OPS[name]
+    (result,) = results(op, shape, op.dtypes[0], "forward", reference=False)
+    (expected,) = results(op, shape, op.dtypes[0], "forward", reference=True)
+    assert float(expected.double().norm()) > 0
+    assert error(result, expected) < limit(op, shape, op.dtypes[0], result)
+
+
 SMOOTH = (
     "sorting.sort",
     "sorting.sort_stable",
@@ -159,7 +176,12 @@ def test_a_backend_taken_in_anothers_place_is_not_timed_as_it(monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in OPS if name.startswith("attention") and name != "attention.sdpa_of_tokens"]
+    "name",
+    [
+        name
+        for name in OPS
+        if name.startswith(("attention.sdpa", "attention.decode")) and name != "attention.sdpa_of_tokens"
+    ],
 )
 def test_attentions_reference_is_the_math_of_it(name: str) -> None:
     op = OPS[name]

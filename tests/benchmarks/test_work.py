@@ -8,10 +8,13 @@ from accel_micro.definition import Op
 
 from .families import OPS, result_of, shape_only
 
+NOT_KNOWN = ("matmul.addbmm", "matmul.addr")
+"""Products that torch's counter takes for no work at all."""
 COUNTED = [
     name
     for name in OPS
-    if name.startswith(("matmul", "conv2d", "convolution")) or name == "attention.sdpa_math"
+    if (name.startswith(("matmul", "conv2d", "convolution")) and name not in NOT_KNOWN)
+    or name == "attention.sdpa_math"
 ]
 
 
@@ -46,6 +49,14 @@ def test_stated_flops_are_those_that_torch_counts(name: str, direction: str) -> 
             # torch takes the groups for one in the gradient of the filter: it counts 1 + groups forwards, not 2.
             stated *= (1 + groups) / 2
         assert stated == counted(op, shape, direction), shape
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_a_batch_of_products_is_the_same_work_when_it_is_added_up(direction: str) -> None:
+    shape = "b=3 m=4 k=5 n=6"
+    work = OPS["matmul.addbmm"].stated_work(direction, "float32", shape)
+    assert work == OPS["matmul.bmm"].stated_work(direction, "float32", shape)
+    assert OPS["matmul.addr"].stated_work("forward", "float32", "m=4 n=6") == {"flops": 2 * 4 * 6}
 
 
 def test_causal_attention_is_counted_pair_by_pair() -> None:
