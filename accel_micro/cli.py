@@ -10,6 +10,7 @@ from accel_micro.commands.builds_cli import app as builds_app
 from accel_micro.commands.calibrate_cli import calibrate
 from accel_micro.commands.common import ProfileName
 from accel_micro.commands.compare_cli import compare
+from accel_micro.commands.coverage_cli import coverage
 from accel_micro.commands.ops_cli import ops
 from accel_micro.commands.report_cli import report
 
@@ -25,6 +26,7 @@ app.command()(compare)
 app.command()(calibrate)
 app.command()(report)
 app.command()(ops)
+app.command()(coverage)
 
 
 class Format(str, Enum):
