@@ -13,6 +13,7 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 from accel_micro.dtypes import DTYPES, FLOATS, ITEMSIZE
+from accel_micro.sweep import Sweep
 
 if TYPE_CHECKING:
     from accel_micro.measure.inputs import Inputs
@@ -83,6 +84,8 @@ class Op:
         tolerance: factor on that tolerance.
         unsupported: gives the reason why a case does not exist, or None; may name `device` and `dtype` too.
         link: its bytes cross a link between devices, whose peak is not that of the device's memory.
+        swept: a shape with ranges, see `Sweep`: the sizes over which two devices or dtypes are compared. No profile
+            runs them. Where it is left out and the shapes have one number alone, that is what is swept.
 
     Raises:
         ValueError: a shape cannot be parsed, a dtype is unknown, or a shape does not fit the definition.
@@ -101,6 +104,7 @@ class Op:
     tolerance: float = 1.0
     unsupported: Callable[..., str | None] | None = None
     link: bool = False
+    swept: str | None = None
 
     def __post_init__(self) -> None:
         unknown = set(self.dtypes) - set(DTYPES)
@@ -108,7 +112,8 @@ class Op:
             raise ValueError(f"{self.name}: unknown dtypes {sorted(unknown)}; known: {', '.join(DTYPES)}")
         if not self.all_shapes:
             raise ValueError(f"{self.name}: no shapes")
-        for shape in self.all_shapes:
+        ends = (self.sweep.shape(self.sweep.low), self.sweep.shape(self.sweep.high)) if self.sweep else ()
+        for shape in (*self.all_shapes, *ends):
             try:
                 for direction in ("forward", "backward"):
                     self.stated_work(direction, self.dtypes[0], shape)
@@ -126,6 +131,13 @@ class Op:
     def all_shapes(self) -> tuple[str, ...]:
         """Every shape, quick ones first."""
         return tuple(dict.fromkeys(shape for shapes in self.shapes.values() for shape in shapes))
+
+    @cached_property
+    def sweep(self) -> Sweep | None:
+        """The sizes over which sides are compared: those that are stated, else those that the shapes span."""
+        if self.swept is not None:
+            return Sweep.parse(self.swept)
+        return Sweep.over_only_number(parse_shape(shape) for shape in self.all_shapes)
 
     @property
     def smallest_shape(self) -> str:

@@ -41,6 +41,7 @@ def op(
     tolerance: float = 1.0,
     unsupported: Callable[..., str | None] | None = None,
     link: bool = False,
+    sweep: str | None = None,
 ) -> Callable[[Definition], type["OpBenchmark"]]:
     """Turn a definition into the benchmark class of that op. See `Op` for the arguments.
 
@@ -64,6 +65,7 @@ def op(
             tolerance=tolerance,
             unsupported=unsupported,
             link=link,
+            swept=sweep,
         )
         return _benchmark_class(made, definition)
 
@@ -170,5 +172,7 @@ def _time_method(made: Op, name: str, direction: str, clock: str) -> Callable[..
         "clock": clock,
         "shapes": {key: list(value) for key, value in made.shapes.items()},
         "dtypes": list(made.dtypes),
+        "sweep": made.sweep.text if made.sweep else None,
+        "sweep_stated": made.swept is not None,
     }
     return time_op
