@@ -15,7 +15,8 @@ _DIGITS: Final = 4
 """Binary digits of a size, over the lowest: 8, 9 … 15, 16, 18 … 30, 32, 36 …"""
 
 COARSE: Final = 4.0
-"""Factor from one size to the next where a sweep begins."""
+MOST_COARSE: Final = 6
+"""A sweep begins with sizes about that factor apart, and with at most so many."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,9 @@ class Sweep:
         sizes = set(map(int, found.groups())) if found else set()
         return len(sizes) == 1 and self.low <= min(sizes) <= self.high
 
-    def grid(self, factor: float = COARSE) -> tuple[int, ...]:
-        """Sizes to begin with: from end to end, even steps of about a factor."""
-        steps = max(1, round(math.log(self.high / self.low) / math.log(factor)))
+    def grid(self) -> tuple[int, ...]:
+        """Sizes to begin with: from end to end, in even steps on the logarithmic scale."""
+        steps = max(1, min(MOST_COARSE - 1, round(math.log(self.high / self.low) / math.log(COARSE))))
         inner = (self._round(self.low * (self.high / self.low) ** (i / steps)) for i in range(1, steps))
         return tuple(sorted({self.low, *inner, self.high}))
 

@@ -77,6 +77,7 @@ def _require(backend, query, key, value, options):
     quick=[SMALL, "gpt2: b=1 h=12 q=1024 kv=1024 d=64 causal=True"],
     standard=[GPT2, LLAMA3, *MODELS],
     full=LONG,
+    sweep="gpt2: b=1 h=12 q=16..4096 kv=16..4096 d=64 causal=True",
     **WORK,
 )
 def sdpa(t, b, h, q, kv, d, causal=False, kv_heads=None):

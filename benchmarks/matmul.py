@@ -37,6 +37,7 @@ WORK = {"flops": _flops, "backward_flops": 2}  # a product for the gradient of e
         "m=8192 k=8192 n=8192",
         "m=16384 k=128 n=16384",
     ],
+    sweep="m=16..4096 k=16..4096 n=16..4096",
     **WORK,
 )
 def mm(t, m, k, n):
@@ -144,6 +145,7 @@ def addmm(t, m, k, n):
         "llama.gate: m=2048 k=4096 n=11008",
         "m=16384 k=4096 n=4096",
     ],
+    sweep="gpt2.mlp: m=1..4096 k=768 n=3072",
     **WORK,
 )
 def linear(t, m, k, n):

@@ -100,7 +100,12 @@ def adam(t, tensors, elements, impl):
     return _step(t, optim.Adam, tensors, elements, impl, lr=0.1, betas=BETAS)
 
 
-@op(quick=[f"{MANY} impl=foreach", f"{FEW} impl=fused"], **FACTS, **_facts(7))
+@op(
+    quick=[f"{MANY} impl=foreach", f"{FEW} impl=fused"],
+    sweep="tensors=16 elements=64..1048576 impl=foreach",
+    **FACTS,
+    **_facts(7),
+)
 def adamw(t, tensors, elements, impl):
     """Adam with decoupled weight decay."""
     return _step(t, optim.AdamW, tensors, elements, impl, lr=0.1, betas=BETAS)

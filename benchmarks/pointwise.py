@@ -28,7 +28,13 @@ OF_TWO = ("sub", "fmod", "remainder")
 OF_INTEGERS = ("bitwise_left_shift", "bitwise_right_shift", "bitwise_xor", "logical_and")
 
 
-@op(quick=["n=1000", "n=1000000"], standard=["n=16777216"], full=["n=100000"], **WORK)
+@op(
+    quick=["n=1000", "n=1000000"],
+    standard=["n=16777216"],
+    full=["n=100000"],
+    sweep="n=1024..16777216",
+    **WORK,
+)
 def add(t, n):
     """Sum of two."""
     a, b = t(n), t(n)

@@ -88,7 +88,7 @@ def norm(t, n):
     return lambda: torch.linalg.vector_norm(x)
 
 
-@op(quick=["gpt2.scores: rows=3072 width=256"], **ROWS, **WORK)
+@op(quick=["gpt2.scores: rows=3072 width=256"], sweep="rows=1..16384 width=1024", **ROWS, **WORK)
 def softmax(t, rows, width):
     """Probabilities along each row."""
     x = t(rows, width)

@@ -8,6 +8,7 @@ and asv's results grow as in any other run.
 import contextlib
 import dataclasses
 import time
+from ast import literal_eval
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -18,6 +19,7 @@ from accel_micro.asv_plugin import setup
 from accel_micro.asv_plugin.embedding import SessionError, configured, quiet, told, variables
 from accel_micro.measure import CLOCKS
 from accel_micro.measure.records import Case, Record
+from accel_micro.sweep import Sweep
 
 if TYPE_CHECKING:
     from accel_micro.asv_plugin.events import Listener
@@ -53,6 +55,8 @@ class Measure:
     def __call__(self, place: "Where", case: Case, lane: int = 0) -> Record:
         """Run one process of a case. What it left is returned, a failure too; so is why the case does not exist here.
 
+        A size of an op's sweep, which is not among asv's parameters, leaves a record as any other and no result of asv.
+
         Args:
             lane: processes of one lane are forked from the same server until `renew` is called.
 
@@ -81,6 +85,8 @@ class Measure:
         chosen = {name: self._benchmarks[name] for name in sorted(wanted)}
         selected = {name: [wanted[name]] for name in chosen}
         run.batch = Batch(chosen, selected, station.environment.name, station.results, station.report)
+        known = _index(chosen[min(chosen)], case) is not None
+        run.batch.shape = None if known else case.shape
         before = len(run.records)
         try:
             headers.write(run, run.batch)
@@ -91,7 +97,7 @@ class Measure:
                 )
                 if run.stopped:
                     raise KeyboardInterrupt
-                if _may_store(station.results, benchmark, selected[name][0], answer):
+                if known and _may_store(station.results, benchmark, selected[name][0], answer):
                     station.results.add_result(
                         benchmark,
                         answer,
@@ -180,6 +186,8 @@ class Measure:
         wanted: dict[str, int] = {}
         for clock, name in self._names.get((case.op, case.direction), {}).items():
             index = _index(self._benchmarks[name], case)
+            if index is None and _is_swept(self._benchmarks[name], case.shape):
+                index = _index(self._benchmarks[name], case, any_shape=True)
             if index is None or clock not in self._clocks:
                 continue
             reason = selection.why_skipped(self._benchmarks[name], index, station.report)
@@ -274,14 +282,24 @@ def _names(benchmarks: Any) -> dict[tuple[str, str], dict[str, str]]:
     return names
 
 
-def _index(benchmark: Mapping[str, Any], case: Case) -> int | None:
+def _index(benchmark: Mapping[str, Any], case: Case, *, any_shape: bool = False) -> int | None:
+    """Of the parameters that are this case, or of those that differ from it in the shape only."""
     index = 0
-    for axis, value in zip(benchmark["params"], (case.device, case.dtype, case.shape), strict=True):
+    shape = literal_eval(benchmark["params"][2][0]) if any_shape else case.shape
+    for axis, value in zip(benchmark["params"], (case.device, case.dtype, shape), strict=True):
         text = repr(value)  # as asv keeps parameters
         if text not in axis:
             return None
         index = index * len(axis) + axis.index(text)
     return index
+
+
+def _is_swept(benchmark: Mapping[str, Any], shape: str) -> bool:
+    """Whether the op's sweep has this shape."""
+    from accel_micro.asv_plugin.state import OP_KEY
+
+    text = benchmark[OP_KEY].get("sweep")
+    return text is not None and Sweep.parse(text).covers(shape)
 
 
 def _may_store(results: Any, benchmark: Mapping[str, Any], index: int, answer: Any) -> bool:

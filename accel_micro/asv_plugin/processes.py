@@ -126,6 +126,8 @@ class _Process:
     def __init__(self, run: state.Run, batch: Batch, benchmark: Mapping[str, Any], index: int) -> None:
         self.run_, self.batch, self.benchmark, self.index = run, batch, benchmark, index
         self.case = state.case_of(benchmark, index)
+        if batch.shape is not None:
+            self.case = dataclasses.replace(self.case, shape=batch.shape)
         self.own_clock: str = benchmark[OP_KEY]["clock"]
         self.names = {self.own_clock: str(benchmark["name"]), **dict(self._other_clocks())}
         self.clocks = tuple(clock for clock in CLOCKS if clock in self.names)
@@ -152,7 +154,8 @@ class _Process:
         began = time.perf_counter()
         spool = self.run_.spool / f"{self.run_.index}.json"
         benchmark = {**self.benchmark, "timeout": self._timeout()}
-        extra = {**extra, PROCESS_ATTRIBUTE: {"clocks": self.clocks, "spool": str(spool)}}
+        told = {"clocks": self.clocks, "spool": str(spool), "shape": self.batch.shape}
+        extra = {**extra, PROCESS_ATTRIBUTE: told}
         kills = failures.kernel_kills()
         spawner_here = launching.spawner_for(spawner, self.case.device)
         result = _survive(start, benchmark, spawner_here, self.index, profile, extra, cwd)

@@ -37,6 +37,7 @@ class Batch:
         pending: what another clock's process has measured already, by benchmark name and index.
         measured: indices of the benchmark in flight that are done.
         rounds: processes a case in this batch.
+        shape: what is run in place of the parameter: a size of a sweep, of which asv knows nothing.
     """
 
     benchmarks: Mapping[str, Any]
@@ -46,6 +47,7 @@ class Batch:
     report: Mapping[str, Any]
     show_stderr: bool = False
     rounds: int = 1
+    shape: str | None = None
     pending: dict[tuple[str, int], Any] = field(default_factory=dict)
     in_flight: str = ""
     measured: set[int] = field(default_factory=set)

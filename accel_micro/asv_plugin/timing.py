@@ -33,7 +33,8 @@ PRELOADED: Final = (
 )
 
 PROCESS_ATTRIBUTE: Final = "accel_micro_process"
-"""Extra attribute that asv's side passes to a process: {"clocks": to read, "spool": file for the record}."""
+"""Extra attribute that asv's side passes to a process: {"clocks": to read, "spool": file for the record, "shape": one
+that is not among the parameters, of a sweep}."""
 
 
 class MeasurementFailed(RuntimeError):
@@ -42,6 +43,8 @@ class MeasurementFailed(RuntimeError):
 
 class OpTimeBenchmark(TimeBenchmark):  # type: ignore[misc]
     """`time_*` methods of an op are measured by accel_micro, all others as asv_runner does."""
+
+    _current_params: tuple[Any, ...]
 
     def do_setup(self) -> bool:
         """Run the setups. True when the case does not exist here; the reason is left in the record.
@@ -52,6 +55,9 @@ class OpTimeBenchmark(TimeBenchmark):  # type: ignore[misc]
         if self._op_benchmark() is None:
             return bool(super().do_setup())
         _be_killed_first()
+        shape = self._process().get("shape")
+        if shape is not None:
+            self._current_params = (*self._current_params[:2], shape)
         try:
             for setup in self._setups:
                 setup(*self._current_params)

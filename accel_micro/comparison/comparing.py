@@ -185,12 +185,13 @@ def _tolerances(
     )
     found = []
     for device in devices:
-        each = [_calibrated(results, machine, device) for machine in dict.fromkeys(scope.machines)]
+        each = [calibrated(results, machine, device) for machine in dict.fromkeys(scope.machines)]
         found.append(max(each, key=lambda tolerance: tolerance.value))
     return tuple(found) or (Tolerance(DEFAULT_TOLERANCE),)
 
 
-def _calibrated(results: Path, machine: str, device: str) -> "Tolerance":
+def calibrated(results: Path, machine: str, device: str) -> "Tolerance":
+    """The tolerance of a device of a machine, by its last calibration."""
     from accel_micro.comparison.compared import Tolerance
     from accel_micro.results.calibrations import latest
 
