@@ -11,6 +11,7 @@ from accel_micro.commands.calibrate_cli import calibrate
 from accel_micro.commands.common import ProfileName
 from accel_micro.commands.compare_cli import compare
 from accel_micro.commands.coverage_cli import coverage
+from accel_micro.commands.crossover_cli import crossover
 from accel_micro.commands.ops_cli import ops
 from accel_micro.commands.report_cli import report
 
@@ -24,6 +25,7 @@ app = typer.Typer(
 app.add_typer(builds_app)
 app.command()(compare)
 app.command()(calibrate)
+app.command()(crossover)
 app.command()(report)
 app.command()(ops)
 app.command()(coverage)

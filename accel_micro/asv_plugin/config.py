@@ -15,6 +15,10 @@ REPORT: Final = "report.html"
 """The report of the last `accel-micro quick`, among the published pages; it survives the next publishing."""
 
 
+CROSSOVER: Final = "crossover.html"
+"""The page of the last `accel-micro crossover`, the same."""
+
+
 class NoConfiguration(LookupError):
     """There is no such configuration, or it is not one of ours; the message says where was looked."""
 

@@ -157,6 +157,10 @@ class Measure:
         """Version of the build of a place."""
         return self._stations[place].build.version
 
+    def machine(self, place: "Where") -> str:
+        """Name of this machine in the results."""
+        return str(self._stations[place].results.params["machine"])
+
     def devices(self, place: "Where") -> tuple[str, ...]:
         """The devices that a place has, of those asked for.
 

@@ -15,7 +15,7 @@ from asv.commands.publish import Publish
 from asv.console import log
 
 from accel_micro.asv_plugin import patching
-from accel_micro.asv_plugin.config import REPORT
+from accel_micro.asv_plugin.config import CROSSOVER, REPORT
 
 INDEX: Final = "index.html"
 
@@ -42,12 +42,13 @@ def install() -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def run(cls: Any, conf: Any, **options: Any) -> Any:
-            report = Path(conf.html_dir) / REPORT
-            kept = report.read_bytes() if report.is_file() else None  # asv makes the folder anew
+            ours = [Path(conf.html_dir) / name for name in (REPORT, CROSSOVER)]
+            kept = {page: page.read_bytes() for page in ours if page.is_file()}  # asv makes the folder anew
             # What is published was measured, so it is known: no index need be asked.
             code = original(cls, conf, **{**options, "pull": False})
-            if kept is not None and report.parent.is_dir():
-                report.write_bytes(kept)
+            for page, content in kept.items():
+                if page.parent.is_dir():
+                    page.write_bytes(content)
             if not code:
                 make_offline(Path(conf.html_dir))
                 _write_site(Path(conf.html_dir), Path(conf.results_dir))

@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 FIRST: Final = "overview.html"
 ASV: Final = "index.html"
 RUN: Final = "report.html"
+CROSSOVER: Final = "crossover.html"
 _PAGES: Final = (
     (FIRST, "Overview"),
     ("significance.html", "Significance"),
     ("builds.html", "Builds"),
     ("machines.html", "Machines"),
 )
-_OF_OTHERS: Final = ((RUN, "Latest quick run"), (ASV, "asv"))
+_OF_OTHERS: Final = ((RUN, "Latest quick run"), (CROSSOVER, "Crossovers"), (ASV, "asv"))
 """Pages that are linked where they are there."""
 
 

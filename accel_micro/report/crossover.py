@@ -1,0 +1,125 @@
+"""A crossover to a stream: a table for a terminal here, else as `crossover_export` writes it."""
+
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Final, Literal
+
+from accel_micro.comparison.crossed import Crossed
+from accel_micro.report import crossover_words as words
+from accel_micro.report.words import clean
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Format = Literal["table", "json", "markdown", "csv"]
+
+TITLES: Final = ("op", "size", "faster", "they cross at", "speed", "bound by")
+_GAP: Final = "  "
+_WIDEST_TEXT: Final = 110
+
+
+def render(
+    crossed: Crossed,
+    format: Format = "table",
+    stream: IO[str] | None = None,
+    *,
+    next_command: str = "",
+    width: int | None = None,
+    console: "Console | None" = None,
+) -> None:
+    """Write it.
+
+    Args:
+        stream: where to; None is standard output. Not closed.
+        next_command: the command that gives it more time, if that helps.
+        width: characters of a line of `table`; None asks the terminal, and takes 80 where there is none.
+        console: for `table` instead of the stream.
+    """
+    stream = stream or sys.stdout
+    # A terminal without → and ≤ gets a question mark instead of a traceback.
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="replace")
+    if format != "table":
+        from accel_micro.report import crossover_export as export
+
+        write = {"json": export.to_json, "csv": export.to_csv, "markdown": export.to_markdown}[format]
+        stream.write(write(crossed, next_command))
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = console or Console(file=stream, width=width, highlight=False)
+    for text, style in lines(crossed, console.width, next_command):
+        if console.is_terminal:
+            console.print(Text(text, style), soft_wrap=True)
+        else:
+            console.file.write(f"{text.rstrip()}\n")
+
+
+def lines(crossed: Crossed, width: int, next_command: str = "") -> Iterator[tuple[str, str]]:
+    """What a reader of a terminal sees, line by line, each with its style."""
+    yield from _said(words.title(crossed), width, style="bold")
+    yield from _said(words.summary(crossed), width, style="bold")
+    if crossed.rows:
+        yield "", ""
+        yield from _table(crossed, width)
+    for subject, why in crossed.absent:
+        yield from _said(f"{clean(subject.op)} {subject.direction}: {clean(why)}", width, "-  ", "dim")
+    yield "", ""
+    for text in words.explanations(crossed):
+        yield from _said(text, width, "·  ", "dim")
+    if more := words.more_text(crossed):
+        yield from _said(more, width, "→  ")
+        if next_command:
+            yield f"   {clean(next_command)}", "bold"  # on one line, however long: it is copied
+
+
+def cells(crossed: Crossed) -> list[tuple[str, ...]]:
+    """The cells of each row, in the order of `TITLES`."""
+    return [
+        (
+            words.op_text(row),
+            words.size_text(row),
+            words.faster_text(crossed, row),
+            words.crossings_text(row),
+            words.ends_text(row),
+            words.bound_text(crossed, row),
+        )
+        for row in crossed.rows
+    ]
+
+
+def _table(crossed: Crossed, width: int) -> Iterator[tuple[str, str]]:
+    rows = cells(crossed)
+    kept = [i for i in range(len(TITLES)) if TITLES[i] != "bound by" or any(row[i] != "–" for row in rows)]
+    widths = [max(len(TITLES[i]), *(len(row[i]) for row in rows)) for i in kept]
+    wide = sum(widths) + len(_GAP) * (len(kept) - 1) <= width
+    if wide:
+        yield _line([TITLES[i] for i in kept], widths), "dim"
+    for row, swept in zip(rows, crossed.rows, strict=True):
+        if wide:
+            yield _line([row[i] for i in kept], widths), ""
+        else:  # a block a row, where a line does not hold it
+            yield f"{row[0]}  {row[1]}", ""
+            for i in kept[2:]:
+                yield from _said(f"{TITLES[i] + ':':<15}{row[i]}", width, "  ", hang=15)
+        for note in words.notes(crossed, swept):
+            yield from _said(note, width, "    ", "dim")
+
+
+def _line(texts: Sequence[str], widths: Sequence[int]) -> str:
+    return _GAP.join(f"{text:<{width}}" for text, width in zip(texts, widths, strict=True)).rstrip()
+
+
+def _said(text: str, width: int, mark: str = "", style: str = "", hang: int = 0) -> Iterator[tuple[str, str]]:
+    wrapped = textwrap.wrap(
+        text,
+        max(20, min(width, _WIDEST_TEXT)),
+        initial_indent=mark,
+        subsequent_indent=" " * (len(mark) + hang),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    for line in wrapped:
+        yield line, style
