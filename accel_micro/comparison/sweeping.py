@@ -9,7 +9,7 @@ are spread over time. No two processes of one case share a fork server: `renew` 
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Generic, Literal, TypeVar
 
@@ -42,8 +42,8 @@ SLOW_SECONDS: Final = 20.0
 _CALLS: Final = 50
 """Of a slow op a process makes about so many: some before, twenty to warm up, twenty samples, some after."""
 
-_FLATTEST, _STEEPEST = 0.1, 4.0
-"""Powers of the size with which the time of a call may grow."""
+_DISTURBED: Final = ("waited for a core", "noisy")
+"""Flags of processes of which a few decide nothing."""
 
 _WORTH: Final = 1.3
 """A last size in place of one that is too slow must be that many times the size before it."""
@@ -202,8 +202,27 @@ class _Size:
     def samples(self, which: Which) -> Samples:
         return tuple(tuple(record.clocks[CLOCK].samples) for record in self.records[which])
 
-    def slower_seconds(self) -> float:
-        return max(middle(records, CLOCK) or 0.0 for records in self.records.values())
+    def fastest_seconds(self) -> float:
+        """Of the slower side: something else that runs meanwhile makes samples slower, never faster."""
+        return max(
+            min(sample for record in records for sample in record.clocks[CLOCK].samples)
+            for records in self.records.values()
+        )
+
+    @property
+    def undisturbed(self) -> bool:
+        return not any(
+            flag.name in _DISTURBED
+            for records in self.records.values()
+            for record in records
+            for flag in record.clocks[CLOCK].flags
+        )
+
+    @property
+    def work(self) -> tuple[float, float]:
+        """FLOPs and bytes of a call."""
+        known = self.records["contender"][0].work
+        return (known.flops, known.bytes) if known is not None else (0.0, 0.0)
 
 
 @dataclass
@@ -250,14 +269,14 @@ class _Line(Generic[T]):
             self.left_out = reason
 
     def shorten(self) -> None:
-        """Leave out sizes that would take too long, by how the time grew from the size before the last to the last."""
-        timed = [(size, each.slower_seconds()) for size, each in sorted(self.sizes.items()) if each.processes]
+        """Leave out sizes that would take too long, by how the work grew from the size before the last to the last."""
+        timed = [each for _, each in sorted(self.sizes.items()) if each.processes]
         if not self.waiting or len(timed) < 2:
             return
-        (size_before, before), (size, seconds) = timed[-2:]
-        growth = math.log(max(seconds / before, 1.0)) / math.log(size / size_before)
-        growth = min(max(growth, _FLATTEST), _STEEPEST)
-        room = (SLOW_SECONDS / (_CALLS * seconds)) ** (1 / growth)
+        size, ratio = timed[-1].size, timed[-1].size / timed[-2].size
+        grew = [new / old for new, old in zip(timed[-1].work, timed[-2].work, strict=True) if old > 0]
+        growth = max(1.0, math.log(max([ratio, *grew])) / math.log(ratio))
+        room = (SLOW_SECONDS / (_CALLS * timed[-1].fastest_seconds())) ** (1 / growth)
         following = self.waiting[0]
         if following <= size * room:
             return
@@ -376,6 +395,7 @@ class _Sweeping(Generic[T]):
             share=share,
             alpha=self.alpha,
             tolerance=self.tolerance,
+            undisturbed=each.undisturbed,
         )
 
     def _swept(self, line: _Line[T], stopped: Stopped) -> Swept[T]:
@@ -408,8 +428,3 @@ def _why(record: Record) -> str:
     if record.failure is not None:
         return f"{record.failure.kind}: {record.failure.detail}".removesuffix(": ")
     return record.skipped or f"no time by the {CLOCK} clock"
-
-
-def needs(swept: "Swept[T]") -> Mapping[int, int | None]:
-    """Open size → about how many more processes a side decide it; None where that is unknown or too many."""
-    return {size: each.needed for size, each in swept.calls.items() if each.faster == "open"}

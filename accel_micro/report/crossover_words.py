@@ -14,7 +14,7 @@ from accel_micro.report import units
 from accel_micro.report.layout import short_direction
 from accel_micro.report.progress import duration
 from accel_micro.report.words import clean, count, first_line
-from accel_micro.stats.crossover import CLEAR, Call, Crossing
+from accel_micro.stats.crossover import CLEAR, LOOKS, Call, Crossing
 
 SIDES: Final[tuple[Which, Which]] = ("baseline", "contender")
 _NONE: Final = "–"
@@ -151,8 +151,12 @@ def notes(crossed: Crossed, row: Swept[Subject]) -> Iterator[str]:
         if size.failure:
             yield f"{size.size}: {clean(first_line(_named(crossed, size.failure)))}"
     opened = {size: call for size, call in row.calls.items() if call.faster == "open"}
+    few = [str(where) for where, call in opened.items() if call.processes < LOOKS.processes[0]]
+    if few:
+        yield f"too few processes yet to tell at {', '.join(few)}"
     for where, call in opened.items():
-        yield f"not decided at {where} ({needs_text(call)})"
+        if str(where) not in few:
+            yield f"not decided at {where} ({needs_text(call)})"
     wide = [one for one in row.crossings if one.factor > crossed.factor]
     if wide and row.stopped == "budget":
         yield "the time was up before the interval was narrow"

@@ -36,8 +36,8 @@ LOOKS: Final = Plan.even(4, 6, 9, 13)
 
 CLEAR: Final = 3.0
 """A size is decided from two processes a side on where each of one side is that many times as fast as each of the
-other. Processes of one case were seen up to a factor 1.8 apart (two speeds of a shared machine), so no spread of
-processes explains it, however few there are."""
+other. Undisturbed processes of one case were seen up to a factor 1.8 apart (two speeds of a shared machine), so no
+spread of theirs explains it, however few there are. Processes that waited for a core were seen a factor 100 apart."""
 
 CLEAR_PROCESSES: Final = 2
 
@@ -73,6 +73,7 @@ def call(
     alpha: float = ALPHA,
     tolerance: float = 0.02,
     sizes: int = MOST_SIZES,
+    undisturbed: bool = True,
 ) -> Call:
     """Which side is faster at one size.
 
@@ -81,6 +82,7 @@ def call(
         share: of the size's level that this look may spend.
         alpha: for all sizes together. sizes: that share it.
         tolerance: relative difference that does not matter.
+        undisturbed: no process is known to have been held up; else few of them decide nothing, however clear it looks.
 
     Raises:
         ValueError: as `judge`.
@@ -106,7 +108,7 @@ def call(
         needed=verdict.processes_needed,
         reason="" if verdict.decided else verdict.reason,
     )
-    side = _clearly_faster(baseline, contender)
+    side = _clearly_faster(baseline, contender) if undisturbed else None
     if side is not None:
         return replace(found, faster=side, clear=True, needed=0, reason="")
     return found if _typical(found.faster, baseline, contender, tolerance) else replace(found, **_TWO_SPEEDS)
@@ -258,13 +260,18 @@ def _interpolated(calls: Mapping[int, Call]) -> float:
     sign = 1 if logs[-1] > logs[0] else -1
     weights = [float(each.processes) for each in calls.values()]
     fitted = isotonic_regression(sign * np.array(logs), weights=weights).x
-    return math.exp(_where_zero(sizes, fitted.tolist()))
+    ends = min(calls), max(calls)
+    return min(max(math.exp(_where_zero(sizes, fitted.tolist())), ends[0]), ends[1])
+
+
+_ZERO: Final = 1e-9
+"""A mean of logs that cancel is rounded."""
 
 
 def _where_zero(sizes: Sequence[float], rising: Sequence[float]) -> float:
     """Of a rising broken line that begins below zero and ends above it; the middle where it lies on zero."""
-    below = max(i for i, value in enumerate(rising) if value < 0)
-    above = min(i for i, value in enumerate(rising) if value > 0)
+    below = max(i for i, value in enumerate(rising) if value < -_ZERO)
+    above = min(i for i, value in enumerate(rising) if value > _ZERO)
     if above - below > 1:
         return (sizes[below + 1] + sizes[above - 1]) / 2
     share = -rising[below] / (rising[above] - rising[below])
