@@ -8,14 +8,15 @@ from accel_micro.comparison.compared import Tolerance
 from accel_micro.comparison.sides import Kind, Side
 from accel_micro.comparison.sweeping import Swept, Which, middle
 from accel_micro.measure.records import Case
-from accel_micro.stats.crossover import Faster, throughout
+from accel_micro.stats.crossover import Faster
 
 INTERRUPTED: Final = 130
 NOTHING_TIMED: Final = 3
 INCONCLUSIVE: Final = 4
 
-Answer = Literal["crosses", "throughout", "equal", "open", "no time"]
-"""One side overtakes the other; one is faster at all sizes; neither is; not decided; no size has a time."""
+Answer = Literal["crosses", "throughout", "partly equal", "equal", "open", "no time"]
+"""One side overtakes the other; one is faster at all sizes, or at some while the other never is; neither is at any; not
+decided; no size has a time."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,8 @@ def answer(row: Swept[Subject]) -> Answer:
         return "crosses"
     if row.open:
         return "open"
-    return "throughout" if throughout(row.calls) else "equal"
+    sides = {run.faster for run in runs(row)}
+    return "equal" if sides == {"equal"} else "partly equal" if "equal" in sides else "throughout"
 
 
 class Run(NamedTuple):

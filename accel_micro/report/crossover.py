@@ -3,6 +3,7 @@
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import IO, TYPE_CHECKING, Final, Literal
 
 from accel_micro.comparison.crossed import Crossed
@@ -17,6 +18,8 @@ Format = Literal["table", "json", "markdown", "csv"]
 TITLES: Final = ("op", "size", "faster", "they cross at", "speed", "bound by")
 _GAP: Final = "  "
 _WIDEST_TEXT: Final = 110
+_WIDEST_FASTER: Final = 28
+_FASTER, _CROSSING = TITLES.index("faster"), TITLES.index("they cross at")
 
 
 def render(
@@ -93,19 +96,39 @@ def cells(crossed: Crossed) -> list[tuple[str, ...]]:
 def _table(crossed: Crossed, width: int) -> Iterator[tuple[str, str]]:
     rows = cells(crossed)
     kept = [i for i in range(len(TITLES)) if TITLES[i] != "bound by" or any(row[i] != "–" for row in rows)]
-    widths = [max(len(TITLES[i]), *(len(row[i]) for row in rows)) for i in kept]
+    stacked = [
+        [_stacked(words.faster_texts(crossed, swept)) if i == _FASTER else words.crossing_texts(swept) if i == _CROSSING
+         else [row[i]] for i in kept]
+        for row, swept in zip(rows, crossed.rows, strict=True)
+    ]  # fmt: skip
+    widths = [
+        max(len(TITLES[i]), *(len(text) for row in stacked for text in row[place]))
+        for place, i in enumerate(kept)
+    ]
     wide = sum(widths) + len(_GAP) * (len(kept) - 1) <= width
     if wide:
         yield _line([TITLES[i] for i in kept], widths), "dim"
-    for row, swept in zip(rows, crossed.rows, strict=True):
+    for row, stack, swept in zip(rows, stacked, crossed.rows, strict=True):
         if wide:
-            yield _line([row[i] for i in kept], widths), ""
+            for texts in zip_longest(*stack, fillvalue=""):
+                yield _line(texts, widths), ""
         else:  # a block a row, where a line does not hold it
             yield f"{row[0]}  {row[1]}", ""
             for i in kept[2:]:
                 yield from _said(f"{TITLES[i] + ':':<15}{row[i]}", width, "  ", hang=15)
         for note in words.notes(crossed, swept):
             yield from _said(note, width, "    ", "dim")
+
+
+def _stacked(parts: Sequence[str]) -> list[str]:
+    """Parts on as many lines as they need."""
+    lines = [parts[0]]
+    for part in parts[1:]:
+        if len(f"{lines[-1]} · {part}") <= _WIDEST_FASTER:
+            lines[-1] += f" · {part}"
+        else:
+            lines.append(part)
+    return lines
 
 
 def _line(texts: Sequence[str], widths: Sequence[int]) -> str:

@@ -9,7 +9,7 @@ JSON, schema 1, is one object:
     alpha        how often, at most, any size of a row is called for the wrong side
     tolerance    relative difference that does not matter, with `tolerance_note` where no calibration stands behind it
     factor       width of an interval that is narrow enough; budget_seconds: that measuring might take
-    rows         one for each op and direction: `answer` (crosses, throughout, equal, open, no time), `swept` (the shape
+    rows         one for each op and direction: `answer` (see `crossed.Answer`), `swept` (the shape
                  with its range), `size` (the arguments), `crossings` (low, high, at, faster from there on, and sizes
                  between them that are equal or open), `launch_bound` (of each side `up_to` and `beyond`, null where it
                  has no such clocks), `stopped` (done, budget, interrupted), `left_out`, and `sizes`: size, shape,

@@ -3,6 +3,7 @@
 Pure; the terminal, Markdown and the page take their texts from here, so that they say the same.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final
@@ -48,6 +49,7 @@ def _kind(crossed: Crossed, row: Swept[Subject]) -> str:
     kinds = {
         "crosses": "with a crossing",
         "equal": "equal throughout",
+        "partly equal": "equal at some sizes",
         "open": "not decided",
         "no time": "without a time",
     }
@@ -60,21 +62,26 @@ def op_text(row: Swept[Subject]) -> str:
 
 
 def size_text(row: Swept[Subject]) -> str:
-    """What the size is: `m=k=n, 16 to 4096`; to the largest that was measured."""
+    """What the size is: `m=k=n 16–4096`; to the largest that was measured."""
     largest = max(row.calls, default=row.line.sweep.high)
-    return f"{row.line.sweep.label}, {row.line.sweep.low} to {largest}"
+    return f"{row.line.sweep.label} {row.line.sweep.low}–{largest}"
 
 
 def faster_text(crossed: Crossed, row: Swept[Subject]) -> str:
     """`cpu ≤ 128 · cuda ≥ 160`, over the sizes that were measured."""
+    return " · ".join(faster_texts(crossed, row))
+
+
+def faster_texts(crossed: Crossed, row: Swept[Subject]) -> list[str]:
+    """The same in its parts."""
     found = runs(row)
     if answer(row) == "no time":
-        return "no time"
+        return ["no time"]
     if not found:
-        return "not decided"
+        return ["not decided"]
     names = [name if name == "equal" else short(name) for name in (crossed.side(run.faster) for run in found)]
     if len(found) == 1 and not row.open:
-        return f"{names[0]} throughout"
+        return [f"{names[0]} throughout"]
     smallest, largest = min(row.calls), max(row.calls)
     parts = []
     for name, run in zip(names, found, strict=True):
@@ -83,9 +90,9 @@ def faster_text(crossed: Crossed, row: Swept[Subject]) -> str:
         elif run.last == largest:
             where = f"≥ {run.first}"
         else:
-            where = f"{run.first}" if run.first == run.last else f"{run.first} to {run.last}"
+            where = f"{run.first}" if run.first == run.last else f"{run.first}–{run.last}"
         parts.append(f"{name} {where}")
-    return " · ".join(parts)
+    return parts
 
 
 def crossing_text(one: Crossing) -> str:
@@ -97,14 +104,19 @@ def rounded(at: float, one: Crossing) -> str:
     """As many digits as the interval bears."""
     width = one.high - one.low
     step = 1
-    while step * 100 <= width:
+    while step * 1000 <= width:
         step *= 10
     return str(min(max(round(at / step) * step, one.low), one.high))
 
 
 def crossings_text(row: Swept[Subject]) -> str:
     """All crossings of a row, or a dash."""
-    return ", ".join(map(crossing_text, row.crossings)) or _NONE
+    return ", ".join(crossing_texts(row))
+
+
+def crossing_texts(row: Swept[Subject]) -> list[str]:
+    """The same one by one."""
+    return list(map(crossing_text, row.crossings)) or [_NONE]
 
 
 def times_as_fast(call: Call) -> str:
@@ -119,7 +131,7 @@ def ends_text(row: Swept[Subject]) -> str:
     if not calls:
         return _NONE
     first, last = calls[min(calls)], calls[max(calls)]
-    return f"{times_as_fast(first)} → {times_as_fast(last)}"
+    return f"{times_as_fast(first)[:-1]} → {times_as_fast(last)}"
 
 
 def bound_text(crossed: Crossed, row: Swept[Subject]) -> str:
@@ -146,31 +158,44 @@ def notes(crossed: Crossed, row: Swept[Subject]) -> Iterator[str]:
     if row.line.sweep.rest:
         yield clean(row.line.sweep.rest)
     if row.left_out:
-        yield clean(first_line(row.left_out))
+        yield _named(crossed, clean(first_line(row.left_out)))
+    failed: dict[str, list[str]] = {}
     for size in row.sizes:
         if size.failure:
-            yield f"{size.size}: {clean(first_line(_named(crossed, size.failure)))}"
-    opened = {size: call for size, call in row.calls.items() if call.faster == "open"}
-    few = [str(where) for where, call in opened.items() if call.processes < LOOKS.processes[0]]
+            failed.setdefault(_named(crossed, clean(first_line(size.failure))), []).append(str(size.size))
+    for why, sizes in failed.items():
+        yield f"no time at {', '.join(sizes)}: {why}"
+    yield from _undecided(row)
+    for one in row.crossings:
+        where = f"between {one.low} and {one.high}"
+        if one.factor <= crossed.factor:
+            continue
+        if row.stopped != "done":
+            yield f"{where} there was no time for more"
+        elif one.open:
+            yield f"{where} the sides are too close to tell with {LOOKS.processes[-1]} processes a side"
+
+
+def _undecided(row: Swept[Subject]) -> Iterator[str]:
+    """Open sizes outside of crossings; inside, the interval tells."""
+    opened = {size: call for size, call in row.calls.items() if size in row.open}
+    few = [str(size) for size, call in opened.items() if call.processes < LOOKS.processes[0]]
     if few:
         yield f"too few processes yet to tell at {', '.join(few)}"
-    for where, call in opened.items():
-        if str(where) not in few:
-            yield f"not decided at {where} ({needs_text(call)})"
-    wide = [one for one in row.crossings if one.factor > crossed.factor]
-    if wide and row.stopped == "budget":
-        yield "the time was up before the interval was narrow"
-    elif wide and row.stopped == "done":
-        yield f"within [{wide[0].low}, {wide[0].high}] the sides are too close to each other, or sizes are too few"
+    for size, call in opened.items():
+        if str(size) not in few:
+            yield f"not decided at {size}: {needs_text(call)}"
 
 
 def _named(crossed: Crossed, failure: str) -> str:
-    which, _, why = failure.partition(": ")
-    return f"{crossed.side(which)}: {why}" if which in SIDES else failure
+    """With a side's name in place of what it is called inside."""
+    for which in SIDES:
+        failure = re.sub(rf"\b{which}: ", f"{clean(crossed.side(which))}: ", failure, count=1)
+    return failure
 
 
 def needs_text(call: Call) -> str:
-    """`ratio 0.99; about 12 more processes a side decide it`."""
+    """`0.99× as fast; about 12 more processes a side would tell`."""
     speed = f"{times_as_fast(call)} as fast" if units.is_finite_positive(call.ratio) else "no ratio"
     if call.needed is None:
         return f"{speed}; {call.reason}"

@@ -121,20 +121,25 @@ _TWO_SPEEDS: Final[dict[str, Any]] = {
 }
 
 
+_AGREEING: Final = 0.75
+"""Share of the turns that must have the same side faster as the verdict has."""
+
+
 def _typical(faster: Faster, baseline: Side, contender: Side, tolerance: float) -> bool:
-    """Whether half of the turns say the same as the verdict.
+    """Whether the turns say the same as the verdict.
 
     Sides that differ by as much as two speeds of the machine do cannot be told from speeds: `judge` may take the slow
     processes of one side and the usual ones of the other for one speed, and compare those. Without this check one
-    sweep in three had a size on the wrong side, where one process in seven is 1.8 times slower.
+    sweep in three had a size on the wrong side, where one process in seven is 1.8 times slower. With it 0.4 % had, and
+    2 % where three in ten are; if two in three turns are enough 0.8 and 3.2 % (250 sweeps each).
     """
     if faster == "open":
         return True
     turns = zip(map(_median, baseline), map(_median, contender), strict=True)
-    middle = _median([math.log(cont / base) for base, cont in turns])
+    logs = [math.log(cont / base) for base, cont in turns]
     if faster == "equal":
-        return abs(middle) < 2 * math.log1p(tolerance)
-    return middle > 0 if faster == "baseline" else middle < 0
+        return abs(_median(logs)) < 2 * math.log1p(tolerance)
+    return sum((log > 0) == (faster == "baseline") for log in logs) >= _AGREEING * len(logs)
 
 
 def _clearly_faster(baseline: Side, contender: Side) -> Faster | None:
@@ -202,12 +207,6 @@ def crossings(calls: Mapping[int, Call]) -> list[Crossing]:
             )
         last = size
     return found
-
-
-def throughout(calls: Mapping[int, Call]) -> Faster | None:
-    """The side that is faster at every decided size, when there is one."""
-    sides = {each.faster for each in calls.values()} - {"equal", "open"}
-    return next(iter(sides)) if len(sides) == 1 else None
 
 
 def refine(calls: Mapping[int, Call], factor: float, between: Callable[[int, int], int | None]) -> list[int]:

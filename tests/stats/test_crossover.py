@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_micro.stats import judge
-from accel_micro.stats.crossover import ALPHA, CLEAR, LOOKS, Call, Faster, call, crossings, refine, throughout
+from accel_micro.stats.crossover import ALPHA, CLEAR, LOOKS, Call, Faster, call, crossings, refine
 
 SIDES: tuple[Faster, ...] = ("baseline", "contender", "equal", "open")
 LOGS: dict[Faster, float] = {"baseline": 0.3, "contender": -0.3, "equal": 0.0, "open": 0.01}
@@ -64,7 +64,7 @@ def test_within_the_tolerance_sides_are_equal() -> None:
 
 
 def test_the_level_is_shared_among_sizes_and_looks() -> None:
-    base, cont = processes(1.00, 1.04, 0.97, 1.02), processes(1.08, 1.15, 1.05, 1.11)
+    base, cont = processes(1.00, 1.04, 0.97, 1.02), processes(1.05, 1.09, 1.16, 1.11)
     p_value = judge(base, cont, turns=True).p_value
     assert ALPHA / 20 < p_value < ALPHA
     assert call(base, cont, sizes=1).faster == "baseline"
@@ -73,7 +73,7 @@ def test_the_level_is_shared_among_sizes_and_looks() -> None:
 
 
 def test_speeds_as_far_apart_as_the_sides_do_not_turn_them_around() -> None:
-    """The slow process of the baseline lies where all of the contender do; within that speed the contender is faster."""
+    """Two processes of the baseline lie where all of the contender do, and of these the contender is faster."""
     base = processes(1.00, 1.005, 0.995, 1.002, 1.8, 1.799)
     cont = processes(1.73, 1.735, 1.728, 1.731, 1.729, 1.733)
     assert judge(base, cont, turns=True).kind == "improvement", "else this check is not needed any more"
@@ -112,7 +112,6 @@ def test_the_estimate_lies_in_its_interval_and_intervals_do_not_overlap(calls: d
         assert calls[one.high].faster == one.faster
         assert all(one.low < size < one.high for size in (*one.equal, *one.open))
     assert all(before.high <= after.low for before, after in pairwise(found))
-    assert (throughout(calls) is not None) <= (not found)
 
 
 def test_the_estimate_is_where_the_straight_line_crosses() -> None:
