@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 _RANGE: Final = re.compile(r"(\d+)\.\.(\d+)")
+_SMALL: Final = 1024
+"""So few numbers cost less than a launch does."""
+
 _DIGITS: Final = 4
 """Binary digits of a size, over the lowest: 8, 9 … 15, 16, 18 … 30, 32, 36 …"""
 
@@ -60,6 +63,8 @@ class Sweep:
     def over_only_number(cls, shapes: Iterable[dict[str, Any]]) -> "Sweep | None":
         """The sweep of an op whose shapes have one argument alone, a number: over all values that it has.
 
+        It begins at 1024 or below, where launches cost more than numbers, whatever sizes the op is timed at.
+
         >>> Sweep.over_only_number([{"n": 1000}, {"n": 64000}]).text
         'n=1000..64000'
         """
@@ -74,7 +79,7 @@ class Sweep:
         values = [one[name] for one in arguments]
         if not all(type(value) is int for value in values) or not 1 <= min(values) < max(values):
             return None
-        return cls.parse(f"{name}={min(values)}..{max(values)}")
+        return cls.parse(f"{name}={min(*values, _SMALL)}..{max(values)}")
 
     @property
     def label(self) -> str:

@@ -97,6 +97,24 @@ def test_a_faulty_definition_is_refused_when_it_is_made(facts: dict[str, Any], m
         make(**facts)
 
 
+@pytest.mark.parametrize(
+    ("swept", "message"), [("m=2..4", "does not fit"), ("n=2", "one range"), ("n=4..2", "does not ascend")]
+)
+def test_a_sweep_must_fit_the_definition(swept: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Op(name="a.b", definition=lambda t, n: None, shapes={"quick": ("n=1",)}, swept=swept)
+
+
+def test_a_sweep_does_not_change_the_version() -> None:
+    def definition_(t: Any, n: int) -> None:
+        pass
+
+    shapes = {"quick": ("n=1",)}
+    without, with_one = (Op("a.b", definition_, shapes, swept=swept) for swept in (None, "n=1..64"))
+    assert without.version == with_one.version
+    assert without.sweep is None
+
+
 def test_what_does_not_exist_is_said_in_words() -> None:
     op = make(
         dtypes=("float32", "float64"),

@@ -62,7 +62,26 @@ def test_a_class_has_a_method_for_each_direction_and_clock() -> None:
         "clock": "latency",
         "shapes": {"quick": ["m=8 k=16 n=4"], "standard": [], "full": ["m=64 k=64 n=64"]},
         "dtypes": ["float32", "float64"],
+        "sweep": None,
+        "sweep_stated": False,
     }
+
+
+def test_a_sweep_is_among_the_facts_and_not_among_the_parameters() -> None:
+    @op(quick=["m=8 n=8"], sweep="m=2..64 n=8")
+    def stated(t: Inputs, m: int, n: int) -> Any:
+        """States it."""
+
+    @op(quick=["n=1000"], full=["n=8"])
+    def spanned(t: Inputs, n: int) -> Any:
+        """Has one number."""
+
+    assert stated.params[2] == ["m=8 n=8"]
+    facts = [
+        (cls.time_forward.accel_micro["sweep"], cls.time_forward.accel_micro["sweep_stated"])  # type: ignore[attr-defined]
+        for cls in (stated, spanned)
+    ]
+    assert facts == [("m=2..64 n=8", True), ("n=8..1000", False)]
 
 
 def test_the_class_shows_its_definition() -> None:

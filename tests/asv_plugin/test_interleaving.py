@@ -264,3 +264,31 @@ def test_results_are_written_as_often_as_that_is_cheap(monkeypatch: pytest.Monke
     assert 4 <= len(saves) <= 6, "writing took a second, so once in fifty"
     station.save(at_once=True)
     assert saves[-1] == time[0] - 1
+
+
+SWEPT = """
+@op(quick=["n=1"], sweep="n=2..64", backward=False)
+def swept(t, n):
+    if n == 48:
+        return "wrong result", f"at {n}"
+"""
+
+
+@slow
+def test_sizes_of_a_sweep_leave_records_and_no_result_of_asv(suite: Suite) -> None:
+    suite.add("ops", SWEPT)
+    turns = [[0, ["ops.swept", "float32", shape]] for shape in ("n=32", "n=32", "n=48", "n=65", "n=1")]
+    first, *records = lines(start(suite, [["HEAD"]], turns, clocks=["throughput", "latency"]))
+    assert "ops.swept forward float32 n=1 on cpu" in first
+    assert not any("n=2 " in case or "n=64 " in case for case in first), "no profile runs them"
+    assert [record["round"] for record in records[:2]] == [1, 2]
+    assert set(records[0]["seconds"]) == {"throughput", "latency"}
+    assert (records[2]["failure"], records[2]["detail"]) == ("wrong result", "at 48")
+    assert records[3]["skipped"] == "the suite has no such case"
+    shapes = [record.case.shape for record in read_all(suite.results)]
+    assert shapes == ["n=32", "n=32", "n=48", "n=1"]
+    row = dict(
+        zip(stored(suite)["result_columns"], stored(suite)["results"]["ops.swept.time_forward"], strict=False)
+    )
+    assert row["params"][2] == ["'n=1'"], "parameters are the same whatever is swept"
+    assert len([samples for samples in row["samples"] if samples]) == 1

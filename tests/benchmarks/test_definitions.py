@@ -85,6 +85,29 @@ def test_every_shape_builds_and_runs(name: str) -> None:
         assert out.numel() > 0
 
 
+STATED = [name for name, op in OPS.items() if op.swept is not None]
+
+
+def test_ops_of_every_kind_state_a_sweep() -> None:
+    families = {name.partition(".")[0] for name in STATED}
+    assert families >= {
+        "matmul", "conv2d", "attention", "pointwise", "reduction", "optimizer", "normalization"
+    }  # fmt: skip
+    assert len(STATED) <= 10, "they are what `accel-micro crossover` takes without being told"
+
+
+@pytest.mark.parametrize("name", [name for name, op in OPS.items() if op.sweep is not None])
+def test_a_sweep_goes_from_launch_bound_to_large(name: str) -> None:
+    op = OPS[name]
+    assert op.sweep is not None
+    assert op.sweep.high >= 64 * op.sweep.low
+    assert all(len(op.sweep.shape(size)) <= 70 for size in op.sweep.grid())
+    smallest = op.arguments(op.sweep.shape(op.sweep.low))
+    assert op.stated_work("forward", "float32", op.sweep.shape(op.sweep.low)).get("flops", 0.0) < 5e7
+    if name not in NEEDS_VALUES and not name.startswith("optimizer"):
+        assert result_of(op.build(shape_only(), smallest)).numel() > 0
+
+
 def test_quick_has_few_cases_and_they_are_small() -> None:
     quick = cases("quick")
     assert 20 <= len(quick) <= QUICK_CASES_AT_MOST

@@ -296,6 +296,4 @@ def test_a_small_sweep_on_this_cpu(tmp_path: Path) -> None:
     measured = sum(len(size[side]["process_seconds"]) for size in timed for side in ("baseline", "contender"))
     assert measured <= len(records) <= measured + 1, "every process is kept"
     assert all(record.check is not None for record in records if record.clocks)
-    (stored,) = (tmp_path / "out" / "results").glob("*/*-existing-*.json")
-    assert json.loads(stored.read_text())["results"] == {}, "asv has no such cases"
     assert "matmul.mm" in (tmp_path / "out" / "html" / "crossover.html").read_text()
