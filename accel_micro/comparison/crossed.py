@@ -14,9 +14,9 @@ INTERRUPTED: Final = 130
 NOTHING_TIMED: Final = 3
 INCONCLUSIVE: Final = 4
 
-Answer = Literal["crosses", "throughout", "partly equal", "equal", "open", "no time"]
+Answer = Literal["crosses", "throughout", "partly equal", "equal", "open", "no time", "not measured"]
 """One side overtakes the other; one is faster at all sizes, or at some while the other never is; neither is at any; not
-decided; no size has a time."""
+decided; no size has a time; the run ended before one had."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,9 @@ class Crossed:
         answers = {answer(row) for row in self.rows}
         if self.interrupted:
             return INTERRUPTED
-        if answers <= {"no time"}:
+        if answers <= {"no time", "not measured"}:
             return NOTHING_TIMED
-        return INCONCLUSIVE if answers <= {"no time", "open"} else 0
+        return INCONCLUSIVE if answers <= {"no time", "not measured", "open"} else 0
 
 
 def case_of(sides: tuple[Side, Side], held: str, subject: Subject, which: Which, shape: str) -> Case:
@@ -91,7 +91,7 @@ def case_of(sides: tuple[Side, Side], held: str, subject: Subject, which: Which,
 def answer(row: Swept[Subject]) -> Answer:
     """What a row says."""
     if not row.calls:
-        return "no time"
+        return "no time" if row.sizes else "not measured"
     if row.crossings:
         return "crosses"
     if row.open:

@@ -36,6 +36,9 @@ FACTOR: Final = 1.2
 AT_ONCE: Final = 8
 """Sizes that take turns, those of other ops among them."""
 
+LINES_AT_ONCE: Final = 2
+"""Lines that are brought to their first look together, so that a budget too short for all answers the first of them."""
+
 SLOW_SECONDS: Final = 20.0
 """A size is left out where a process is expected to take longer."""
 
@@ -50,6 +53,9 @@ _WORTH: Final = 1.3
 
 _LARGER_TOO: Final = ("timed out", "out of memory")
 """Failures that larger sizes would have too; those that do not exist would not exist either."""
+
+_REFINES: Final = 2
+"""Rank of sizes that are not among the first, and of further looks."""
 
 Which = Literal["baseline", "contender"]
 Stopped = Literal["done", "budget", "interrupted"]
@@ -197,7 +203,7 @@ class _Size:
     @property
     def rank(self) -> int:
         """What is measured earlier has the lower: sizes from end to end, then what refines them."""
-        return 2 if not self.first or self.looks else 0 if self.processes < CLEAR_PROCESSES else 1
+        return _REFINES if not self.first or self.looks else 0 if self.processes < CLEAR_PROCESSES else 1
 
     def samples(self, which: Which) -> Samples:
         return tuple(tuple(record.clocks[CLOCK].samples) for record in self.records[which])
@@ -321,17 +327,21 @@ class _Sweeping(Generic[T]):
         return [self._swept(line, stopped) for line in self.lines]
 
     def _turn(self) -> list[tuple[_Line[T], _Size]]:
-        """The sizes of the next turn: those of the lowest rank, and of each line one before a second of any.
+        """The sizes of the next turn, and of each line one before a second of any.
 
-        Fresh servers are started when all of them had a process of the present ones.
+        Lines are brought to their first look one pair after the other, and are then refined all together. Fresh
+        servers are started when every size that is due had a process of the present ones.
         """
         ranked = []
         for number, line in enumerate(self.lines):
             for place, each in enumerate(sorted(line.wanted(), key=lambda one: one.rank)):
-                ranked.append((each.rank, place, number, each))
+                refines = each.rank == _REFINES
+                due = (refines, 0 if refines else number // LINES_AT_ONCE, each.rank)
+                ranked.append((due, place, number, each))
         ranked.sort(key=lambda one: one[:3])
         if not ranked:
             return []
+        ranked = [one for one in ranked if one[0][:2] == ranked[0][0][:2]]
         fresh = [one for one in ranked if one[3].server != self.server]
         if not fresh or fresh[0][0] > ranked[0][0]:
             if self.now() >= self.end:

@@ -52,6 +52,7 @@ def _kind(crossed: Crossed, row: Swept[Subject]) -> str:
         "partly equal": "equal at some sizes",
         "open": "not decided",
         "no time": "without a time",
+        "not measured": "not measured",
     }
     return kinds[found]
 
@@ -75,8 +76,8 @@ def faster_text(crossed: Crossed, row: Swept[Subject]) -> str:
 def faster_texts(crossed: Crossed, row: Swept[Subject]) -> list[str]:
     """The same in its parts."""
     found = runs(row)
-    if answer(row) == "no time":
-        return ["no time"]
+    if not row.calls:
+        return [answer(row)]
     if not found:
         return ["not decided"]
     names = [name if name == "equal" else short(name) for name in (crossed.side(run.faster) for run in found)]

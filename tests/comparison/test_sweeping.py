@@ -206,3 +206,14 @@ def test_a_size_knows_its_times() -> None:
     assert isinstance(size, Size)
     assert size.seconds("contender") == pytest.approx(1e-5 * math.exp(STEEP.curve(size.size)), rel=0.05)
     assert found.seconds_a_process == pytest.approx(1.0)
+
+
+def test_a_budget_too_short_for_all_answers_the_first() -> None:
+    machine = Machine(World(lambda size: 0.3, (), lambda size: 0.005))
+    lines = [Line(name, SIZES) for name in ("a", "b", "c", "d")]
+    first_looks = 2 * LOOKS.processes[0] * len(SIZES.grid())
+    a, b, c, d = sweep(lines, machine.measure, budget_seconds=2.5 * first_looks, now=machine.now)
+    assert all(call.faster == "baseline" for found in (a, b) for call in found.calls.values())
+    assert tuple(a.calls) == tuple(b.calls) == SIZES.grid()
+    assert {call.faster for found in (c, d) for call in found.calls.values()} <= {"open"}
+    assert {c.stopped, d.stopped} == {"budget"} and {a.stopped, b.stopped} == {"done"}
