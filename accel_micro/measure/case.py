@@ -264,7 +264,7 @@ def _no_grad_unless(backward: bool) -> Any:
 def _count(
     prepared: _Prepared, stated: Mapping[str, float], inputs: Inputs, outputs: Sequence[Any]
 ) -> tuple[float, float, bool]:
-    """FLOPs by torch's counter and bytes read and written, each once, unless stated; whether it convolves."""
+    """FLOPs by torch's counter and bytes read and written, each once, unless stated; whether it is cuDNN's."""
     counted, convolves = _counted_flops(prepared.call)
     moved = stated.get("bytes")
     if moved is None:
@@ -334,19 +334,26 @@ def _storage(tensor: Any) -> int:
 
 
 def _counted_flops(call: Call) -> tuple[float, bool]:
+    from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils.flop_counter import FlopCounterMode
 
+    names: list[str] = []
+
+    class Seen(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            names.append(str(func))
+            return func(*args, **(kwargs or {}))
+
     try:
-        with _uncompiled(), FlopCounterMode(display=False) as counter:
+        with _uncompiled(), FlopCounterMode(display=False) as counter, Seen():
             call()
-        names = [str(op) for ops in counter.get_flop_counts().values() for op in ops]
-        return float(counter.get_total_flops()), any("conv" in name for name in names)
+        return float(counter.get_total_flops()), any("conv" in name or "_rnn" in name for name in names)
     except Exception:  # a counter that fails on some op must not cost its timing
         return 0.0, False
 
 
 def _uses_tf32(case: Case, device: Device, convolves: bool) -> bool:
-    """Float32 products may be computed in TF32: convolutions by one switch, matrix products by another."""
+    """Float32 products may be in TF32: convolutions and recurrent layers by one switch, matrix products by another."""
     modes = device.precision()
     return case.dtype == "float32" and bool(modes.get("cudnn_tf32" if convolves else "matmul_tf32"))
 
