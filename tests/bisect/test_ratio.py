@@ -1,0 +1,55 @@
+"""How large a step is said to be."""
+
+import math
+
+import numpy as np
+import pytest
+
+from accel_micro.bisect.likelihood import grid
+from accel_micro.bisect.ratio import UNKNOWN, step_ratio
+
+GRID = grid("slower")
+NOISE = np.ones(GRID.shape[1:])
+BAD = np.array([False, False, True, True])
+
+
+@pytest.mark.parametrize(
+    ("step", "noise"), [(-0.3, 0.02), (0.0, 0.02), (0.004, 0.0005), (0.05, 0.02), (2.0, 0.0005)]
+)
+def test_its_interval_covers(step: float, noise: float) -> None:
+    covered, widths = 0, []
+    for seed in range(25):
+        chance = np.random.default_rng([seed, 3])
+        blocks = [(chance.normal(0, 1) + step * BAD + chance.normal(0, noise, 4), BAD) for _ in range(8)]
+        ratio = step_ratio(blocks, NOISE, GRID)
+        assert ratio.low < ratio.value < ratio.high
+        covered += ratio.low <= math.exp(step) <= ratio.high
+        widths.append(math.log(ratio.high / ratio.low))
+    assert covered >= 21  # fewer come by chance once in 140
+    assert 2.5 * noise / math.sqrt(8) < np.median(widths) < 7 * noise / math.sqrt(8)
+
+
+def test_what_is_known_tells_a_speed_mode_from_a_step() -> None:
+    # In both blocks the good build ran slow twice: without more, that looks like a build 1.7 times faster.
+    slow = math.log(1.8)
+    blocks = [
+        (np.array([slow + 0.01, slow - 0.01, 0.07, 0.09]), BAD),
+        (np.array([slow, slow + 0.02, 0.08, 0.06]), BAD),
+        (np.array([0.0, slow, 0.1, 0.07]), BAD),
+    ]
+    prior = np.exp(-0.5 * (np.log(GRID.steps / 0.08) / 0.3) ** 2)
+    ratio = step_ratio(blocks, NOISE, GRID, prior)
+    assert ratio.low < math.exp(0.08) < ratio.high
+    assert step_ratio(blocks, NOISE, GRID).value < 0.7
+
+
+def test_a_step_that_is_known_to_be_upwards_has_an_interval_above_one() -> None:
+    chance = np.random.default_rng(0)
+    for _ in range(10):
+        blocks = [(0.02 * BAD + chance.normal(0, 0.02, 4), BAD) for _ in range(2)]
+        assert step_ratio(blocks, NOISE, GRID, np.ones(len(GRID.steps))).low > 1
+
+
+def test_without_both_sides_nothing_is_known() -> None:
+    assert step_ratio([], NOISE, GRID) is UNKNOWN
+    assert step_ratio([(np.zeros(2), np.array([True, True]))], NOISE, GRID) is UNKNOWN

@@ -1,0 +1,82 @@
+"""The table of simulations counts right, and the rules that it compares with do what they are said to do."""
+
+import numpy as np
+import pytest
+
+from tests.bisect.rivals import RIVALS, asv_find, bisect_by_ten, pinpoint
+from tests.bisect.table import Outcome, cell, guilty, ours, theirs, upper_limit
+from tests.bisect.worlds import NOTHING, WORLDS, Machine, World, stepped
+
+LOUD = World(stepped(20, {13: 60.0}), broken=frozenset({5, 9, 11}))
+
+
+def machine(world: World) -> Machine:
+    return Machine(world, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("rival", [asv_find, bisect_by_ten, pinpoint])
+def test_each_rule_finds_what_is_plain_to_see(rival: object) -> None:
+    runs = machine(LOUD)
+    assert rival(runs, 20, 60.0) == [(12, 13)]  # type: ignore[operator]
+    assert (runs.ran < 10) == (rival is asv_find)
+
+
+def test_asv_find_always_names_a_culprit_and_pinpoint_mostly_none_where_there_is_none() -> None:
+    named = {
+        name: sum(theirs(name, "plain", 20, 0.0, seed).wrong for seed in range(5))
+        for name in ("asv find", "Pinpoint")
+    }
+    assert named["asv find"] == 5 and named["Pinpoint"] <= 1
+    assert set(RIVALS) == {"asv find", "ten runs each", "Pinpoint"}
+
+
+def test_a_pair_is_guilty_when_it_holds_the_step_and_nothing_that_works() -> None:
+    broken = World(LOUD.levels, broken=frozenset({12}))
+    assert guilty(broken, 11, 13)
+    assert not guilty(broken, 10, 13)  # build 11 works
+    assert not guilty(LOUD, 13, 14)
+    improved = World(stepped(6, {3: -2.0}))
+    assert not guilty(improved, 2, 3)
+
+
+def test_every_world_has_what_it_is_called_for() -> None:
+    chance = np.random.default_rng(0)
+    for name, make in WORLDS.items():
+        world = make(chance, 40, 2.0)
+        assert len(world.levels) == 40 and len(world.culprits) == {"two regressions": 2, "gradual": 39}.get(
+            name, 1
+        )
+        assert not {0, 39} & world.broken
+    assert any(NOTHING["runs of five broken"](chance, 40, 0.0).broken for _ in range(5))
+    assert all(not NOTHING[name](chance, 40, 0.0).culprits for name in NOTHING)
+    slow = machine(World((0.0,) * 2, slow=0.3))
+    values = np.log([slow.one(0) or np.nan for _ in range(400)])
+    assert 0.2 < np.mean(values > np.median(values) + 0.3) < 0.4
+
+
+def test_a_cell_counts_and_limits() -> None:
+    outcomes = [
+        Outcome(40, "culprit", wrong, False, True, covered=1, named=1) for wrong in (True, *[False] * 7)
+    ]
+    outcomes += [
+        Outcome(100, "undecided", False, False, True),
+        Outcome(20, "not_reproduced", False, False, False),
+    ]
+    assert cell(outcomes) == [
+        "1 (≤ 39.4 %)",
+        "70.0 %",
+        "10.0 %",
+        "10.0 %",
+        "44",
+        "46",
+        "100 %",
+        "1 of 1",
+        "0 %",
+    ]
+    assert upper_limit(0, 200) == pytest.approx(1 - 0.05 ** (1 / 200))
+
+
+def test_a_search_is_judged() -> None:
+    outcome = ours("single broken builds", 20, 6.0, 0)
+    assert outcome.right and outcome.held and outcome.named == 1
+    assert ours("plain", 20, 0.0, 0).kind == "not_reproduced"
