@@ -24,6 +24,9 @@ CPU_MOST_FLOPS: Final = 3e11
 CPU_MOST_FLOPS_WIDENED: Final = 1e9
 """The same where the CPU has no fast kernel for the dtype: 0.4 GFLOP/s was seen for float16 products."""
 
+HEAVY_FLOPS: Final = 1.5e9
+"""Forward work above which a shape that quick does not have is left out of standard on CPUs: 30 ms on two cores."""
+
 PROTOCOL_VERSION: Final = 2
 """Part of every benchmark's version: raised when the way of measuring changes, so histories do not mix."""
 
@@ -138,6 +141,25 @@ class Op:
         if self.swept is not None:
             return Sweep.parse(self.swept)
         return Sweep.over_only_number(parse_shape(shape) for shape in self.all_shapes)
+
+    @property
+    def lists(self) -> dict[str, tuple[str, ...]]:
+        """The lists that profiles choose among: those of `shapes`, with `heavy` for what standard has of too much work.
+
+        On a CPU such a call takes so long that twenty samples of it would cost more than ten other cases.
+        """
+        quick, standard = self.shapes.get("quick", ()), self.shapes.get("standard", ())
+        heavy = [
+            shape for shape in standard if shape not in quick and self._forward_flops(shape) > HEAVY_FLOPS
+        ]
+        return {
+            **self.shapes,
+            "standard": tuple(s for s in standard if s not in heavy),
+            "heavy": tuple(heavy),
+        }
+
+    def _forward_flops(self, shape: str) -> float:
+        return self.stated_work("forward", self.dtypes[0], shape).get("flops", 0.0)
 
     @property
     def smallest_shape(self) -> str:

@@ -30,8 +30,8 @@ class Profile:
 
     @property
     def shapes(self) -> tuple[str, ...]:
-        """The shape lists that are run."""
-        return tuple(self.cpu)
+        """The shape lists that are run somewhere."""
+        return tuple(self.accelerator)
 
     def dtypes(self, device: str) -> tuple[str, ...]:
         """All dtypes that are run on a kind of device."""
@@ -55,7 +55,7 @@ class Profile:
         return sorted(dict.fromkeys(pairs), key=lambda pair: self.dtypes(device).index(pair[0]))
 
 
-_ALL = dict.fromkeys(("quick", "standard", "full"), DTYPES)
+_ALL = dict.fromkeys(("quick", "standard", "heavy", "full"), DTYPES)
 
 PROFILES: Final[dict[str, Profile]] = {
     profile.name: profile
@@ -68,12 +68,13 @@ PROFILES: Final[dict[str, Profile]] = {
             budget_seconds=1.0,
             clocks=("throughput", "dispatch", "device"),
         ),
-        Profile(  # every shape in the dtypes that most people use, the shapes of quick in more
+        Profile(  # every shape in the dtypes that most people use, the shapes of quick in more; on CPUs none too heavy
             "standard",
             cpu={"quick": ("float32", "bfloat16", *NARROW), "standard": ("float32", "int8")},
             accelerator={
                 "quick": ("float32", "bfloat16", "float16", *NARROW),
                 "standard": ("float32", "bfloat16", *NARROW),
+                "heavy": ("float32", "bfloat16", *NARROW),
             },
             rounds=3,
             budget_seconds=1.0,
@@ -128,9 +129,11 @@ def why_skipped(
         return f"profile {profile.name} does not read the {op['clock']} clock"
     if dtype not in profile.dtypes(device):
         return f"profile {profile.name} does not run {dtype} on {device}"
-    lists = [name for name in profile.shapes if shape in op["shapes"].get(name, ())]
+    lists = [name for name in profile.on(device) if shape in op["shapes"].get(name, ())]
     if not lists:
-        return f"profile {profile.name} does not run this shape"
+        heavy = shape in op["shapes"].get("heavy", ()) and "heavy" in profile.shapes
+        where = f" on {device}: too much work for it" if heavy else ""
+        return f"profile {profile.name} does not run this shape{where}"
     if not any(dtype in profile.on(device)[name] for name in lists):
         return f"profile {profile.name} does not run this shape in {dtype} on {device}"
     return None

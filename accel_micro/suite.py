@@ -170,7 +170,7 @@ def _time_method(made: Op, name: str, direction: str, clock: str) -> Callable[..
         "op": made.name,
         "direction": direction,
         "clock": clock,
-        "shapes": {key: list(value) for key, value in made.shapes.items()},
+        "shapes": {key: list(value) for key, value in made.lists.items()},
         "dtypes": list(made.dtypes),
         "sweep": made.sweep.text if made.sweep else None,
         "sweep_stated": made.swept is not None,

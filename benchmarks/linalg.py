@@ -83,7 +83,7 @@ def inverse(t, n, b=1):
     return lambda: torch.linalg.inv(x)
 
 
-@op(full=["n=32", "n=256"], **FACTS, **_cubic(20), backward=False)
+@op(full=["n=16", "n=256", "n=1024"], **FACTS, **_cubic(20), backward=False)
 def svd(t, n, b=1):
     """Singular values and the vectors that belong to them."""
     x = _matrix(t, n, b)

@@ -87,3 +87,14 @@ def test_a_profile_runs_its_own_shapes(shape: str, runs: tuple[int, ...]) -> Non
 )
 def test_what_a_profile_leaves_out_it_explains(arguments: dict[str, str], reason: str | None) -> None:
     assert skipped("quick", **arguments) == reason
+
+
+def test_standard_leaves_too_much_work_out_on_a_cpu_and_says_so() -> None:
+    shapes = {"quick": ["n=1"], "standard": ["n=2"], "heavy": ["n=3"], "full": ["n=4"]}
+    for device, reason in (
+        ("cpu", "profile standard does not run this shape on cpu: too much work for it"),
+        ("cuda", None),
+    ):
+        assert skipped("standard", device, shape="n=3", shapes=shapes) == reason
+        assert skipped("full", device, shape="n=3", shapes=shapes) is None
+    assert skipped("quick", shape="n=3", shapes=shapes) == "profile quick does not run this shape"

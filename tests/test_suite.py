@@ -60,7 +60,7 @@ def test_a_class_has_a_method_for_each_direction_and_clock() -> None:
         "op": "test_suite.mm",
         "direction": "backward",
         "clock": "latency",
-        "shapes": {"quick": ["m=8 k=16 n=4"], "standard": [], "full": ["m=64 k=64 n=64"]},
+        "shapes": {"quick": ["m=8 k=16 n=4"], "standard": [], "full": ["m=64 k=64 n=64"], "heavy": []},
         "dtypes": ["float32", "float64"],
         "sweep": None,
         "sweep_stated": False,

@@ -100,7 +100,7 @@ def _listed(cls: type[OpBenchmark], profile: Profile, device: str, costs: "_Cost
     directions = ("forward", "backward") if op.backward else ("forward",)
     cases: list[Case] = []
     skipped: dict[str, int] = {}
-    for dtype, shape in profile.runs(device, op.shapes, op.dtypes):
+    for dtype, shape in profile.runs(device, op.lists, op.dtypes):
         reason = op.why_unsupported(device, dtype, shape)
         if reason is None:
             cases += [cls.case(direction, device, dtype, shape) for direction in directions]

@@ -339,13 +339,13 @@ def _counted_flops(call: Call) -> tuple[float, bool]:
 
     names: list[str] = []
 
-    class Seen(TorchDispatchMode):
+    class Seen(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             names.append(str(func))
             return func(*args, **(kwargs or {}))
 
     try:
-        with _uncompiled(), FlopCounterMode(display=False) as counter, Seen():
+        with _uncompiled(), FlopCounterMode(display=False) as counter, Seen():  # type: ignore[no-untyped-call]
             call()
         return float(counter.get_total_flops()), any("conv" in name or "_rnn" in name for name in names)
     except Exception:  # a counter that fails on some op must not cost its timing

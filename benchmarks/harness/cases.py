@@ -25,7 +25,7 @@ def cases(
     for cls in op_benchmarks():
         directions = ("forward", "backward") if cls.op.backward else ("forward",)
         for direction, (dtype, shape) in product(
-            directions, profile.runs(device, cls.op.shapes, cls.op.dtypes)
+            directions, profile.runs(device, cls.op.lists, cls.op.dtypes)
         ):
             if re.search(pattern, f"{cls.op.name} {direction} {dtype} {shape}"):
                 yield cls, direction, dtype, shape

@@ -49,7 +49,7 @@ def cases(profile: str, device: str = "cpu") -> list[tuple[str, str, str, str]]:
         (op.name, direction, dtype, shape)
         for op in OPS.values()
         for direction in (("forward", "backward") if op.backward else ("forward",))
-        for dtype, shape in chosen.runs(device, op.shapes, op.dtypes)
+        for dtype, shape in chosen.runs(device, op.lists, op.dtypes)
         if op.why_unsupported(device, dtype, shape) is None
     ]
 
