@@ -77,7 +77,7 @@ PROFILES: Final[dict[str, Profile]] = {
                 "heavy": ("float32", "bfloat16", *NARROW),
             },
             rounds=3,
-            budget_seconds=1.0,
+            budget_seconds=0.75,
             clocks=("throughput", "dispatch", "device"),
         ),
         Profile(

@@ -72,8 +72,7 @@ def scaled_softmax(t, rows, width, by):
 
 
 @op(
-    standard=_by_both("m=128 k=768 n=3072"),
-    full=[*_by_both("m=1 k=64 n=64"), *_by_both("m=2048 k=4096 n=16384")],
+    full=[*_by_both("m=1 k=64 n=64"), *_by_both("m=128 k=768 n=3072"), *_by_both("m=2048 k=4096 n=16384")],
     dtypes=ROWS["dtypes"],
     flops=lambda m, k, n: 4 * m * k * n,
     backward_flops=2,

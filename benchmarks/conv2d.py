@@ -136,9 +136,9 @@ def grouped(t, n, c, hw, out, groups, k=3, stride=1, pad=1):
     standard=[
         "resnet.layer1: n=32 c=64 hw=56 out=64",
         "resnet50.layer1: n=32 c=64 hw=56 out=256 k=1 pad=0",
-        "mobilenet_v2.1: n=32 c=32 hw=112 out=32 groups=32",
     ],
     full=[
+        "mobilenet_v2.1: n=32 c=32 hw=112 out=32 groups=32",
         "resnet.layer4: n=1 c=512 hw=7 out=512",
         "resnet.conv1: n=16 c=3 hw=224 out=64 k=7 stride=2 pad=3",
         "resnet.layer1: n=256 c=64 hw=56 out=64",
