@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -22,6 +23,22 @@ def quiet_stderr() -> Iterator[None]:
     finally:
         os.dup2(saved, 2)
         os.close(saved)
+
+
+@dataclass
+class Counted:
+    """What a backend counted during a block. The default is that of a backend which counts nothing.
+
+    Attributes:
+        executions: how often the device was told to compute; None: not counted.
+        compilations: programs compiled meanwhile, which took `compile_seconds`.
+        on_host: ops that ran on the CPU, since the backend has no kernel for them.
+    """
+
+    executions: int | None = None
+    compilations: int = 0
+    compile_seconds: float | None = None
+    on_host: tuple[str, ...] = ()
 
 
 class UnknownDevice(ValueError):
@@ -75,12 +92,16 @@ class Device:
         clocks: the clocks it offers, a subset of `measure.CLOCKS`.
         asynchronous: calls return before their work is done.
         minimum_warmup_seconds: the least warm-up (clock ramp, autotuning).
+        lazy: a call only describes its work; what is dropped or overwritten before the step is marked never runs.
+        on_cpu: its work runs on the cores of the host, and slows as the host does.
         has_float64: it can compute the float64 reference of a case that is too large for the CPU.
     """
 
     kind: str = ""
     clocks: tuple[str, ...] = ("throughput", "latency")
     asynchronous: bool = False
+    lazy: bool = False
+    on_cpu: bool = False
     minimum_warmup_seconds: float = 0.1
     has_float64: bool = True
 
@@ -100,6 +121,14 @@ class Device:
 
     def mark_step(self, result: Any) -> None:
         """Called after each call of a block with its result; lazy devices cut their graph here."""
+
+    def block(self) -> AbstractContextManager[Counted]:
+        """Entered around a block, its synchronisations included; what it yields is filled in when it is left."""
+        return nullcontext(Counted())
+
+    def most_calls(self, result: Any) -> int | None:
+        """Most calls of a block, given the result of one: queued calls may each hold memory. None: no limit."""
+        return None
 
     def session(self) -> AbstractContextManager[None]:
         """Entered before the inputs are made and left after the last block: stream, thread count, modes."""
@@ -148,3 +177,13 @@ class Device:
     def precision(self) -> dict[str, str | int | bool]:
         """Modes that change what is computed or how fast: TF32, cudnn.benchmark, threads."""
         return {}
+
+
+def repeat(device: Device, call: Call, calls: int) -> None:
+    """Call that often, each a step of its own where the device marks steps."""
+    if type(device).mark_step is Device.mark_step:  # a loop without it costs a fast call nothing
+        for _ in range(calls):
+            call()
+    else:
+        for _ in range(calls):
+            device.mark_step(call())

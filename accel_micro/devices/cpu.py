@@ -12,6 +12,7 @@ class Cpu(Device):
     """All cores that this process may use: physical cores within its affinity and its cgroup's quota."""
 
     kind = "cpu"
+    on_cpu = True
 
     def unavailable(self) -> str | None:
         return None if self.name == "cpu" else "there is one cpu device; write cpu without an index"

@@ -10,11 +10,12 @@ from typing import Any
 from accel_micro.devices import DeviceUnavailable, UnknownDevice, peaks
 from accel_micro.devices.base import Call, Device
 from accel_micro.measure import correctness, plausibility
+from accel_micro.measure.blocks import Implausible, Rejected
 from accel_micro.measure.flags import Flag
 from accel_micro.measure.inputs import Inputs, Timed
 from accel_micro.measure.process import Process
 from accel_micro.measure.records import Case, Check, Failure, Peak, Record, Work
-from accel_micro.measure.sampling import Implausible, Sampler, opened
+from accel_micro.measure.sampling import Sampler, opened
 
 Build = Callable[[Inputs], Any]
 
@@ -101,6 +102,8 @@ def _of_error(case: Case, error: Exception) -> Record:
         return Record(case, failure=Failure("out of memory", first_line))
     if isinstance(error, Implausible):
         return Record(case, failure=Failure("implausible", str(error)))
+    if isinstance(error, Rejected):
+        return Record(case, failure=Failure("rejected", str(error)))
     return Record(case, failure=Failure("failed", first_line))
 
 

@@ -5,6 +5,7 @@ A missing synchronisation, a lazy result that was dropped and an answer from a c
 
 from typing import Final
 
+from accel_micro.devices.base import Counted
 from accel_micro.measure.records import Peak, Work
 
 MARGIN: Final = 1.05
@@ -37,3 +38,21 @@ def not_growing(once_seconds: float, thrice_seconds: float) -> str | None:
     if ratio >= FEWEST_GROWTH:
         return None
     return f"three times as many calls take {ratio:.2f} times as long, so most of the work is not timed"
+
+
+def not_the_op_alone(counted: Counted, calls: int, device: str) -> str | None:
+    """None when the backend counted nothing but the execution of that many calls, else a sentence."""
+    if counted.on_host:
+        return f"{', '.join(counted.on_host)} ran on the CPU, since {device} has no kernel for it"
+    if counted.compilations:
+        seconds = "" if counted.compile_seconds is None else f", which took {counted.compile_seconds:.2g} s"
+        return (
+            f"{counted.compilations} programs were compiled in {calls} calls{seconds}: "
+            "shapes or constants change from call to call"
+        )
+    if counted.executions is not None and counted.executions < calls:
+        return (
+            f"{calls} calls were executed {counted.executions} times: "
+            "their results are dropped, cached, or nothing but their inputs"
+        )
+    return None

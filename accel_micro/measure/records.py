@@ -20,6 +20,7 @@ SUFFIX: Final = ".processes.jsonl"
 FAILURES: Final[dict[str, str]] = {
     "wrong result": "the output differs from the float64 reference; no time is published",
     "implausible": "faster than the device can be, so not all of the work was timed; no time is published",
+    "rejected": "the backend's counters show that something else than the op was timed; no time is published",
     "crashed": "the process died",
     "timed out": "the case hung and was ended",
     "out of memory": "the case does not fit on this machine",

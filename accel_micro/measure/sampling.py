@@ -1,7 +1,6 @@
-"""Block size and blocks: from a call and a device to a process."""
+"""From a call and a device to a process: first call, warm-up, clocks in turns, samples with their flags."""
 
 import gc
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,29 +10,16 @@ from typing import Any, Final
 from accel_micro import devices
 from accel_micro.devices import full_speed
 from accel_micro.devices.base import Call, Device, DeviceUnavailable, Queue, QueueTooShort
+from accel_micro.measure.blocks import SLOPE_PAYS_BELOW_SECONDS, Blocks
 from accel_micro.measure.flags import Flag
 from accel_micro.measure.gate import choose
-from accel_micro.measure.plausibility import not_growing
 from accel_micro.measure.process import CLOCKS, SAMPLES, Process
 from accel_micro.measure.turns import Reader, take_turns, throughput_over_larger
 from accel_micro.measure.warmup import BLOCK_SECONDS, warm_up
 
-_TIMER_CALLS_PER_BLOCK: Final = 1000
 _NOISY: Final = 0.10
 _LOW_CLOCK: Final = 0.9
 _AGREEMENT: Final = 0.15
-_SHARES_OF_BLOCK: Final = 16
-_PATIENCE: Final = 4.0
-_GROWTH_TRIES: Final = 7
-_REPEATS: Final = 3
-_MOSTLY_WORK: Final = 2.0
-_LONGEST_TRY_SECONDS: Final = 0.5
-_SLOPE_PAYS_BELOW_SECONDS: Final = 10e-3
-"""One call that lasts longer hides the final synchronisation (some 10 µs) by itself."""
-
-
-class Implausible(RuntimeError):
-    """The time cannot be that of the whole work; the message says why."""
 
 
 def measure(
@@ -61,6 +47,7 @@ def measure(
         UnknownDevice, DeviceUnavailable: no such device, or not here.
         ValueError: no such clock, or the device does not offer it.
         Implausible: time does not grow with the number of calls.
+        Rejected: the backend's counters show that something else was timed.
     """
     if samples < 1:
         raise ValueError(f"samples must be at least 1, not {samples}")
@@ -92,8 +79,8 @@ class Sampler:
         self.budget_seconds = budget_seconds
         self.first_call_seconds: float | None = None
         self.warmup_seconds = 0.0
+        self._blocks = Blocks(device, call)
         self._warm = False
-        self._seconds_per_call = 0.0
         self._flags: list[Flag] = []
         self._host_key = full_speed.host_key()
         self._host_reference = 0.0
@@ -102,13 +89,7 @@ class Sampler:
 
     def first_call(self) -> Any:
         """Make the first call, timed with the initialisation it causes, and return its result."""
-        device = self.device
-        device.synchronize()
-        start = device.now()
-        result = self.call()
-        device.mark_step(result)
-        device.synchronize()
-        self.first_call_seconds = device.now() - start
+        result, self.first_call_seconds = self._blocks.first_call()
         return result
 
     def read(self, clock: str, samples: int = SAMPLES) -> Process:
@@ -128,6 +109,7 @@ class Sampler:
         Raises:
             ValueError: no such clock, or the device does not offer it.
             Implausible: time does not grow with the number of calls.
+            Rejected: the backend's counters show that something else was timed.
         """
         for clock in clocks:
             if clock not in CLOCKS:
@@ -174,29 +156,16 @@ class Sampler:
 
     def warm_up(self) -> None:
         """Make the first call, know the full speed of this machine, and call until times are stable."""
-        device = self.device
+        device, blocks = self.device, self._blocks
         if self.first_call_seconds is None:
             self.first_call()
         self._host_reference = full_speed.establish(self._host_key, device.probe_host_speed, device.now)
-        warm = warm_up(device, self._seconds_of, self.budget_seconds, self._host_reference)
-        self._seconds_per_call, self.warmup_seconds = warm.seconds_per_call, warm.seconds
+        warm = warm_up(
+            device, blocks.seconds_of, self.budget_seconds, self._host_reference, blocks.most_calls
+        )
+        blocks.seconds_per_call, self.warmup_seconds = warm.seconds_per_call, warm.seconds
         self._flags += warm.flags
         self._warm = True
-
-    def _seconds_of(self, calls: int) -> float:
-        """Host seconds of that many calls between two synchronisations."""
-        device, call = self.device, self.call
-        marks = type(device).mark_step is not Device.mark_step
-        device.synchronize()
-        start = device.now()
-        if marks:
-            for _ in range(calls):
-                device.mark_step(call())
-        else:
-            for _ in range(calls):
-                call()
-        device.synchronize()
-        return device.now() - start
 
     # Readers
 
@@ -247,14 +216,15 @@ class Sampler:
 
     def _block_of(self, clock: str) -> tuple[int, Callable[[], float], tuple[Flag, ...]]:
         """Calls per block, a function that times one block (seconds per call), and flags of the method."""
+        blocks = self._blocks
         if clock == "latency":
-            calls = self._calls_for_block()
-            return calls, lambda: self._latency(calls), ()
+            calls = blocks.calls_for_block()
+            return calls, lambda: blocks.latency(calls), ()
         if clock == "throughput":
-            calls = self._calls_that_grow(self._calls_for_block())
-            if not self.device.asynchronous or self._seconds_per_call >= _SLOPE_PAYS_BELOW_SECONDS:
-                return calls, lambda: self._block(calls), ()
-            return calls, lambda: self._slope(calls), ()
+            calls = blocks.calls_that_grow(blocks.calls_for_block())
+            if not self.device.asynchronous or blocks.seconds_per_call >= SLOPE_PAYS_BELOW_SECONDS:
+                return calls, lambda: blocks.whole(calls), ()
+            return calls, lambda: blocks.slope(calls), ()
         if self._queue is None:
             self._queue = self.device.queue(self.call)
         queue = self._queue
@@ -263,81 +233,6 @@ class Sampler:
             return calls, lambda: queue.dispatch(calls), ()
         calls = queue.device_calls(BLOCK_SECONDS)
         return calls, lambda: queue.device(calls), tuple(Flag(*flag) for flag in queue.device_flags)
-
-    def _calls_for_block(self) -> int:
-        device = self.device
-        start = device.now()
-        for _ in range(100):
-            device.now()
-        timer_seconds = (device.now() - start) / 101
-        least = max(BLOCK_SECONDS, _TIMER_CALLS_PER_BLOCK * timer_seconds)
-        return max(1, math.ceil(least / max(self._seconds_per_call, 1e-9)))
-
-    def _latency(self, calls: int) -> float:
-        device, call = self.device, self.call
-        total = 0.0
-        for _ in range(calls):
-            device.synchronize()
-            start = device.now()
-            device.mark_step(call())
-            device.synchronize()
-            total += device.now() - start
-        return total / calls
-
-    def _block(self, calls: int) -> float:
-        """Seconds per call of one block, cut short when it takes far longer than the warm-up let expect.
-
-        While another program has the cores a small parallel call can take a thousand times as long; whole blocks of
-        such calls would eat the budget in which the cores become free again.
-        """
-        share = max(1, calls // _SHARES_OF_BLOCK)
-        limit = _PATIENCE * max(BLOCK_SECONDS, calls * self._seconds_per_call)
-        seconds, done = 0.0, 0
-        while done < calls and seconds < limit:
-            count = min(share, calls - done)
-            seconds += self._seconds_of(count)
-            done += count
-        return seconds / done
-
-    def _slope(self, calls: int) -> float:
-        """Seconds per call from n and 3n calls: what the final synchronisation costs drops out.
-
-        So does what the first calls take longer after a pause (a worker thread that sleeps, a device that is idle), if
-        the pause is the same for both. After the probe it is not, so some calls that do not count come first.
-        """
-        self._seconds_of(max(1, calls // 2))
-        once, thrice = self._seconds_of(calls), self._seconds_of(3 * calls)
-        slope = (thrice - once) / (2 * calls)
-        # A pause in the shorter block can make the slope absurd; then the longer block alone is the better answer.
-        return slope if slope > 0.5 * thrice / (3 * calls) else thrice / (3 * calls)
-
-    def _calls_that_grow(self, calls: int) -> int:
-        """Calls per block such that the calls, and not the final synchronisation, make its time.
-
-        Raises:
-            Implausible: three times as many calls never take much longer.
-        """
-        for _ in range(_GROWTH_TRIES):
-            once = thrice = math.inf
-            for _ in range(
-                _REPEATS
-            ):  # the least of a few: a pause in one block must not look like a cached answer
-                once, thrice = min(once, self._seconds_of(calls)), min(thrice, self._seconds_of(3 * calls))
-                problem = not_growing(once, thrice)
-                if thrice >= _MOSTLY_WORK * once or (problem is None and not self.device.asynchronous):
-                    return self._calls_of_slope(calls, once, thrice)
-            if thrice > _LONGEST_TRY_SECONDS:
-                break
-            calls *= 4
-        if problem is not None:
-            raise Implausible(problem)
-        return calls
-
-    def _calls_of_slope(self, calls: int, once: float, thrice: float) -> int:
-        if not self.device.asynchronous:
-            return calls
-        self._seconds_per_call = (thrice - once) / (2 * calls)
-        return max(1, round(BLOCK_SECONDS / (2 * self._seconds_per_call)))  # n and 3n together make the block
 
     # From blocks to a process
 

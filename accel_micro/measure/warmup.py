@@ -28,7 +28,11 @@ class WarmUp:
 
 
 def warm_up(
-    device: Device, seconds_of: Callable[[int], float], budget_seconds: float, full_speed: float
+    device: Device,
+    seconds_of: Callable[[int], float],
+    budget_seconds: float,
+    full_speed: float,
+    most_calls: int | None = None,
 ) -> WarmUp:
     """Call until two successive medians of ten readings agree within 1 %, corrected for the machine's speed.
 
@@ -38,6 +42,7 @@ def warm_up(
     Args:
         seconds_of: times that many calls together, seconds.
         full_speed: rate of the host's probe at full speed.
+        most_calls: calls that may be made together; None: any number.
     """
     least = device.minimum_warmup_seconds
     most = max(2 * least, _SHARE_OF_BUDGET * budget_seconds)
@@ -49,9 +54,10 @@ def warm_up(
         readings: list[float] = []
         while len(readings) < _SAMPLES:
             seconds = seconds_of(calls)
-            while seconds < 0.1 * BLOCK_SECONDS and device.now() - start < most:
+            while seconds < 0.1 * BLOCK_SECONDS and calls != most_calls and device.now() - start < most:
                 wanted = round(calls * 0.15 * BLOCK_SECONDS / max(seconds, 1e-9))
                 calls = max(calls + 1, min(10 * calls, wanted))
+                calls = calls if most_calls is None else min(calls, most_calls)
                 seconds = seconds_of(calls)
             readings.append(seconds / calls)
             if device.now() - start > most and len(readings) >= 2:

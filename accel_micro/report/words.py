@@ -11,6 +11,7 @@ from accel_micro.stats.estimate import FEWEST_PROCESSES, Estimate
 FAILURE_REMEDIES: Final[dict[str, str]] = {
     "wrong result": "repeat the case alone; if it stays wrong, report it to PyTorch with the error",
     "implausible": "the op may be lazy, cached or running elsewhere; see `accel-micro doctor`",
+    "rejected": "leave the case out on this device, or report the reason to the makers of the backend",
     "crashed": "repeat the case alone; the system's or the driver's log may say why the process died",
     "timed out": "repeat the case alone, with a larger `default_benchmark_timeout` in asv.conf.json",
     "out of memory": "close other programs that hold the device's memory, or leave this shape out",

@@ -33,8 +33,8 @@ a, b = torch.randn(8, 32, 32), torch.randn(8, 32, 32)
 with opened("cpu") as device:
     sampler = Sampler(device, lambda: torch.bmm(a, b), float(sys.argv[1]))
     sampler.warm_up()
-    calls = sampler._calls_for_block()
-    raw = [sampler._seconds_of(calls) / calls for _ in range(20)]
+    calls = sampler._blocks.calls_for_block()
+    raw = [sampler._blocks.seconds_of(calls) / calls for _ in range(20)]
     gated = sampler.read("throughput")
 print(json.dumps([sorted(raw)[10], gated.median_seconds, [str(flag) for flag in gated.flags]]))
 """
