@@ -228,9 +228,11 @@ class Op:
                 return str(reason)
         if device == "mps" and dtype == "float64":
             return "MPS has no float64"
-        if device == "cpu":
-            return _too_long_on_cpu(dtype, self.stated_work("forward", dtype, shape).get("flops", 0.0))
-        return None
+        return self.why_too_long_on_cpu(dtype, shape) if device == "cpu" else None
+
+    def why_too_long_on_cpu(self, dtype: str, shape: str) -> str | None:
+        """Why a device that computes on the host's cores would take far too long for the case, else None."""
+        return _too_long_on_cpu(dtype, self.stated_work("forward", dtype, shape).get("flops", 0.0))
 
     def build(
         self, inputs: "Inputs", arguments: Mapping[str, Any], stack: contextlib.ExitStack | None = None

@@ -90,7 +90,10 @@ class OpBenchmark:
         """
         from accel_micro import devices
 
-        reason = devices.get(device).unavailable() or self.op.why_unsupported(device, dtype, shape)
+        chosen = devices.get(device)
+        reason = chosen.unavailable() or self.op.why_unsupported(device, dtype, shape)
+        if reason is None and chosen.on_cpu:
+            reason = self.op.why_too_long_on_cpu(dtype, shape)
         if reason is not None:
             raise NotImplementedError(reason)
 

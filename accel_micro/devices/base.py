@@ -31,11 +31,13 @@ class Counted:
 
     Attributes:
         executions: how often the device was told to compute; None: not counted.
+        finished: executions that had ended when the block ended; None: not counted.
         compilations: programs compiled meanwhile, which took `compile_seconds`.
         on_host: ops that ran on the CPU, since the backend has no kernel for them.
     """
 
     executions: int | None = None
+    finished: int | None = None
     compilations: int = 0
     compile_seconds: float | None = None
     on_host: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from accel_micro.devices import full_speed, store
-from accel_micro.devices.base import Call, Device, QueueTooShort
+from accel_micro.devices.base import Call, Device, QueueTooShort, repeat
 
 _STORE: Final = "peaks"
 _PROTOCOL: Final = 1
@@ -31,7 +31,7 @@ def machine_key(device: Device) -> str:
     import torch
 
     facts = device.describe()
-    threads = f" / {torch.get_num_threads()} threads" if device.kind == "cpu" else ""
+    threads = f" / {torch.get_num_threads()} threads" if device.on_cpu else ""
     return f"{device.kind} {facts.get('model', '')}{threads} / torch {torch.__version__} / {_PROTOCOL}"
 
 
@@ -94,9 +94,11 @@ def _better_ladder(one: dict[str, float] | None, other: dict[str, float]) -> dic
 
 def _best_rate(device: Device, call: Call, amount: float) -> float | None:
     """Best of several blocks, in amount per second at the host's full speed; None when one call is too slow."""
+    if device.lazy:  # the first run of a program compiles it
+        repeat(device, call, 1)
     device.synchronize()
     start = device.now()
-    call()
+    repeat(device, call, 1)
     device.synchronize()
     once = device.now() - start
     if once > _SLOWEST_CALL_SECONDS:
@@ -116,13 +118,12 @@ def _best_rate(device: Device, call: Call, amount: float) -> float | None:
         before = device.probe_host_speed()
         device.synchronize()
         start = device.now()
-        for _ in range(calls):
-            call()
+        repeat(device, call, calls)
         device.synchronize()
         seconds = (device.now() - start) / calls
         # A peak seen in a slow moment would call honest results impossible: take it to full speed, never below.
         speed = min(1.0, max(before, device.probe_host_speed()) / reference)
-        best = max(best, amount / seconds / (speed if device.kind == "cpu" else 1.0))
+        best = max(best, amount / seconds / (speed if device.on_cpu else 1.0))
     return best
 
 
@@ -153,7 +154,7 @@ def _multiplications(device: Device, dtype: Any) -> Iterator[tuple[float, Call]]
     """Kernels that reach the peak, small first: dense products and, by another library, a 1×1 convolution."""
     import torch
 
-    sides = _CPU_SIDES if device.kind == "cpu" else _ACCELERATOR_SIDES
+    sides = _CPU_SIDES if device.on_cpu else _ACCELERATOR_SIDES
     if dtype.itemsize == 1:
         yield from _narrow_multiplications(device, dtype, sides)
         return
@@ -161,7 +162,7 @@ def _multiplications(device: Device, dtype: Any) -> Iterator[tuple[float, Call]]
         a, b = (torch.randn(side, side, device=device.name).to(dtype) for _ in range(2))
         yield 2.0 * side**3, partial(torch.mm, a, b)
         yield 2.0 * side**3, partial(torch.mm, a, b.t())
-    if device.kind == "cpu":
+    if device.on_cpu:
         x = torch.randn(8, 256, 28, 28, device=device.name).to(dtype)
         w = torch.randn(256, 256, 1, 1, device=device.name).to(dtype)
         yield 2.0 * 8 * 28 * 28 * 256 * 256, partial(torch.conv2d, x, w)
@@ -187,7 +188,7 @@ def _measure_bytes(device: Device) -> dict[str, float]:
 
     free = device.free_memory_bytes() or 1 << 32
     ladder: dict[str, float] = {}
-    for size in _CPU_BYTES if device.kind == "cpu" else _ACCELERATOR_BYTES:
+    for size in _CPU_BYTES if device.on_cpu else _ACCELERATOR_BYTES:
         if 4 * size > free:
             break
         elements = size // 8  # two float32 operands make the working set
@@ -199,6 +200,12 @@ def _measure_bytes(device: Device) -> dict[str, float]:
             (8.0 * elements, z.sum),
             (8.0 * elements, partial(z.fill_, 1.5)),
         )
+        if device.lazy:  # a copy may become another name for the same memory there
+            kernels = (
+                (16.0 * elements, partial(torch.mul, z, 1.5)),
+                (12.0 * elements, partial(torch.add, x, y)),
+                (8.0 * elements, z.sum),
+            )
         rates = [_best_rate(device, call, amount) for amount, call in kernels]
         ladder[str(size)] = max(rate for rate in rates if rate is not None)
     return ladder

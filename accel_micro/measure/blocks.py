@@ -46,8 +46,8 @@ class Blocks:
     def first_call(self) -> tuple[Any, float]:
         """Make the first call; its result, and host seconds with the initialisation that it causes."""
         device = self.device
+        device.synchronize()  # what making the inputs has queued is not counted
         with device.block() as self.first:
-            device.synchronize()
             start = device.now()
             result = self.call()
             device.mark_step(result)

@@ -9,6 +9,7 @@ from typing import Any
 
 from accel_micro.devices import DeviceUnavailable, UnknownDevice, peaks
 from accel_micro.devices.base import Call, Device
+from accel_micro.devices.tensors import address, size_bytes, storage_address
 from accel_micro.measure import correctness, plausibility
 from accel_micro.measure.blocks import Implausible, Rejected
 from accel_micro.measure.flags import Flag
@@ -278,16 +279,8 @@ def _count(
 
 
 def _bytes(tensors: Sequence[Any]) -> float:
-    unique = {tensor.data_ptr(): tensor for tensor in tensors}
-    return float(sum(_size(tensor) for tensor in unique.values()))
-
-
-def _size(tensor: Any) -> int:
-    """Bytes that a tensor occupies: an expanded one those of a single copy."""
-    whole = int(tensor.numel() * tensor.element_size())
-    with contextlib.suppress(RuntimeError, NotImplementedError):  # some devices have no storage to ask
-        return min(whole, int(tensor.untyped_storage().nbytes()))
-    return whole
+    unique = {address(tensor): tensor for tensor in tensors}
+    return float(sum(size_bytes(tensor) for tensor in unique.values()))
 
 
 def _bytes_of_backward(prepared: "_Prepared", gradients: Sequence[Any]) -> float:
@@ -307,8 +300,8 @@ def _bytes_of_backward(prepared: "_Prepared", gradients: Sequence[Any]) -> float
     with contextlib.suppress(NotImplementedError), _uncompiled(), hooks:
         assert prepared.forward is not None
         prepared.forward()
-    handed_on = {_storage(t) for t in gradients} & {_storage(t) for t in prepared.upstream}
-    moved = [t for t in [*gradients, *prepared.upstream] if _storage(t) not in handed_on]
+    handed_on = {storage_address(t) for t in gradients} & {storage_address(t) for t in prepared.upstream}
+    moved = [t for t in [*gradients, *prepared.upstream] if storage_address(t) not in handed_on]
     return _bytes([*saved, *moved])
 
 
@@ -328,12 +321,6 @@ def _uncompiled() -> Iterator[None]:
             yield
     else:
         raise NotImplementedError("compiled code cannot be run uncompiled")
-
-
-def _storage(tensor: Any) -> int:
-    with contextlib.suppress(RuntimeError, NotImplementedError):
-        return int(tensor.untyped_storage().data_ptr())
-    return int(tensor.data_ptr())
 
 
 def _counted_flops(call: Call) -> tuple[float, bool]:
@@ -384,7 +371,10 @@ def _check(
     reference = prepared.result(prepared.call())
     outputs = correctness.tensors_of(result)
     length = terms or correctness.reduction_length(flops, outputs)
-    allowed = correctness.tolerance(correctness.rounded_to(dtype, outputs), length, factor, tf32)
+    rounded = correctness.rounded_to(dtype, outputs)
+    if dtype == torch.float32 and flops > 0 and device.precision().get("bfloat16_products"):
+        rounded = torch.bfloat16
+    allowed = correctness.tolerance(rounded, length, factor, tf32)
     return correctness.compare(result, reference, allowed, str(where))
 
 

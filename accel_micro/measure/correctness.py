@@ -80,9 +80,10 @@ def compare(result: Any, reference: Any, allowed: float, where: str = "cpu") -> 
     for output, expected in zip(outputs, references, strict=True):
         if output.shape != expected.shape:
             raise ValueError(f"shape {tuple(output.shape)} where the reference has {tuple(expected.shape)}")
-        # Not in place: a float64 output is not copied by `to`, and outputs may share memory.
+        # Moved before it is widened: not every device has float64. Not in place: a float64 output
+        # is not copied by `to`, and outputs may share memory.
         expected = expected.detach().to(torch.float64)
-        difference = output.detach().to(expected.device, torch.float64) - expected
+        difference = output.detach().to(expected.device).to(torch.float64) - expected
         norm = float(torch.linalg.vector_norm(expected))
         size = max(1, expected.numel())
         scale = norm or 1.0

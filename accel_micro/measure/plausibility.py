@@ -52,7 +52,9 @@ def not_the_op_alone(counted: Counted, calls: int, device: str) -> str | None:
         )
     if counted.executions is not None and counted.executions < calls:
         return (
-            f"{calls} calls were executed {counted.executions} times: "
-            "their results are dropped, cached, or nothing but their inputs"
+            f"{counted.executions} of {calls} calls were executed: "
+            "results are dropped, cached, or nothing but the inputs"
         )
+    if counted.finished is not None and counted.finished < calls:
+        return f"{counted.finished} of {calls} calls had been executed when the time was read"
     return None

@@ -29,6 +29,7 @@ class Process:
         calls_per_block: calls timed together in one block.
         flags: what a reader must know before trusting the numbers.
         first_call_seconds: the very first call, with its initialisation; None when it was not timed.
+        compile_seconds: of those the compiler's, where the backend counts them, else None.
         warmup_seconds: how long the warm-up lasted.
         blocks_taken: blocks timed in all; the samples are those that ran at the highest speed.
         sensitivity: exponent with which this call slows as the machine does, fitted over all blocks.
@@ -43,6 +44,7 @@ class Process:
     calls_per_block: int
     flags: tuple[Flag, ...] = ()
     first_call_seconds: float | None = None
+    compile_seconds: float | None = None
     warmup_seconds: float = 0.0
     blocks_taken: int = 0
     sensitivity: float = 0.0
@@ -69,6 +71,7 @@ class Process:
             "calls_per_block": self.calls_per_block,
             "flags": [{"name": flag.name, "detail": flag.detail} for flag in self.flags],
             "first_call_seconds": self.first_call_seconds,
+            "compile_seconds": self.compile_seconds,
             "warmup_seconds": self.warmup_seconds,
             "blocks_taken": self.blocks_taken,
             "sensitivity": self.sensitivity,
@@ -91,6 +94,7 @@ class Process:
             calls_per_block=int(data["calls_per_block"]),
             flags=tuple(Flag.stored(str(f["name"]), str(f["detail"])) for f in data["flags"]),
             first_call_seconds=data["first_call_seconds"],
+            compile_seconds=data.get("compile_seconds"),
             warmup_seconds=float(data["warmup_seconds"]),
             blocks_taken=int(data["blocks_taken"]),
             sensitivity=float(data["sensitivity"]),

@@ -260,6 +260,7 @@ class Sampler:
             calls_per_block=reader.calls,
             flags=tuple(flags),
             first_call_seconds=self.first_call_seconds,
+            compile_seconds=self._blocks.first.compile_seconds,
             warmup_seconds=self.warmup_seconds,
             blocks_taken=len(blocks),
             sensitivity=chosen.sensitivity,

@@ -96,6 +96,7 @@ def row_to_json(row: Row) -> dict[str, Any]:
         "peak": asdict(row.peak) if row.peak else None,
         "check": asdict(row.check) if row.check else None,
         "first_call_seconds": row.first_call_seconds,
+        "compile_seconds": row.compile_seconds,
         "peak_memory_bytes": row.peak_memory_bytes,
         "flags": [{**asdict(flag), "remedy": flag.remedy} for flag in row.flags],
         "failures": [asdict(failure) for failure in row.failures],
@@ -143,7 +144,7 @@ CSV_COLUMNS: Final = (
     *(f"{clock}_seconds{end}" for clock in CLOCKS for end in ("", "_low", "_high")),
     "flops_per_second", "bytes_per_second", "share_of_peak", "bound", "dispatch_over_device",
     "flops", "bytes", "peak_flops_per_second", "peak_bytes_per_second",
-    "relative_error", "relative_tolerance", "first_call_seconds", "peak_memory_bytes",
+    "relative_error", "relative_tolerance", "first_call_seconds", "compile_seconds", "peak_memory_bytes",
     "flags", "failure", "failure_detail", "skipped",
 )  # fmt: skip
 
@@ -160,6 +161,7 @@ def _csv_line(row: Row) -> dict[str, Any]:
         "bound": row.bound,
         "dispatch_over_device": row.dispatch_over_device,
         "first_call_seconds": row.first_call_seconds,
+        "compile_seconds": row.compile_seconds,
         "peak_memory_bytes": row.peak_memory_bytes,
         "flags": "; ".join(dict.fromkeys(flag.name for flag in row.flags)),
         "failure": words.failure_title(row),

@@ -240,7 +240,7 @@ def _row_facts(row: Row) -> list[tuple[str, str]]:
     """The rest of what is known about a case: labels and texts."""
     found: list[tuple[str, str]] = []
     if row.first_call_seconds is not None:
-        found.append(("first call", units.quantity(row.first_call_seconds, "s")))
+        found.append(("first call", words.first_call(row)))
     if row.peak_memory_bytes is not None:
         found.append(("memory", units.byte_count(row.peak_memory_bytes)))
     if row.work is not None:

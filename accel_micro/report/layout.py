@@ -102,7 +102,7 @@ def _memory(row: Row) -> str:
 
 
 def _first_call(row: Row) -> str:
-    return "" if row.first_call_seconds is None else units.quantity(row.first_call_seconds, "s")
+    return words.first_call(row)
 
 
 _COLUMNS: Final = (

@@ -68,6 +68,7 @@ class Row:
         flags: by flag and clock. failures: by kind.
         check: the worst agreement with the reference over the processes.
         first_call_seconds: median over the processes of the very first call.
+        compile_seconds: the same of the compiler's share of it, where the backend counts that.
         peak_memory_bytes: the largest over the processes.
         records: the processes it was made from.
     """
@@ -84,6 +85,7 @@ class Row:
     work: Work | None
     peak: Peak | None
     first_call_seconds: float | None
+    compile_seconds: float | None
     peak_memory_bytes: int | None
     records: tuple[Record, ...]
 
@@ -210,11 +212,7 @@ def make_row(records: Sequence[Record]) -> Row:
     work = _last(record.work for record in records)
     peak = _last(record.peak for record in records)
     clock = next((clock for clock in HEADLINE_CLOCKS if clock in estimates), None)
-    first_calls = [
-        process.first_call_seconds
-        for record in records
-        if (process := record.clocks.get(clock or "")) is not None and process.first_call_seconds is not None
-    ]
+    processes = [record.clocks[clock] for record in records if clock in record.clocks] if clock else []
     checks = [record.check for record in records if record.check is not None]
     memory = [record.peak_memory_bytes for record in records if record.peak_memory_bytes is not None]
     return Row(
@@ -229,10 +227,16 @@ def make_row(records: Sequence[Record]) -> Row:
         check=max(checks, key=lambda check: check.error, default=None),
         work=work,
         peak=peak,
-        first_call_seconds=statistics.median(first_calls) if first_calls else None,
+        first_call_seconds=_median(process.first_call_seconds for process in processes),
+        compile_seconds=_median(process.compile_seconds for process in processes),
         peak_memory_bytes=max(memory, default=None),
         records=tuple(records),
     )
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
 
 
 def rate(work: Work | None, peak: Peak | None, seconds: float) -> Rate | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from accel_micro.measure.flags import REMEDIES
+from accel_micro.report import units
 from accel_micro.report.rows import Report, Row
 from accel_micro.stats.estimate import FEWEST_PROCESSES, Estimate
 
@@ -169,3 +170,13 @@ def count(number: int, noun: str, plural: str = "") -> str:
 def _ordinal(n: int) -> str:
     suffix = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
     return f"{n}{suffix}"
+
+
+def first_call(row: Row) -> str:
+    """`93 ms` or, of a backend that counts its compilations, `112 ms, 101 ms compiling`; empty when unknown."""
+    if row.first_call_seconds is None:
+        return ""
+    total = units.quantity(row.first_call_seconds, "s")
+    if not row.compile_seconds:
+        return total
+    return f"{total}, {units.quantity(row.compile_seconds, 's')} compiling"

@@ -46,7 +46,9 @@ def test_blocks_whose_counters_agree_are_taken() -> None:
 
 
 def test_a_block_that_compiled_is_read_again() -> None:
-    device = CountingDevice(lambda block, calls: Counted(calls, int(block == 1), 0.2 if block == 1 else 0.0))
+    device = CountingDevice(
+        lambda block, calls: Counted(calls, calls, int(block == 1), 0.2 if block == 1 else 0.0)
+    )
     blocks = Blocks(device, device.call)
     blocks.first_call()
     device.clock.seconds, before = 0.0, device.calls
@@ -58,9 +60,10 @@ def test_a_block_that_compiled_is_read_again() -> None:
 @pytest.mark.parametrize(
     ("counted", "sentence"),
     [
-        (Counted(9), r"10 calls were executed 9 times"),
+        (Counted(9), r"9 of 10 calls were executed: results are dropped"),
+        (Counted(10, 1), r"1 of 10 calls had been executed when the time was read"),
         (
-            Counted(10, 10, 1.5),
+            Counted(10, 10, 10, 1.5),
             r"10 programs were compiled in 10 calls, which took 1\.5 s: shapes or constants",
         ),
         (
@@ -83,7 +86,9 @@ def test_blocks_that_are_never_the_op_alone_are_rejected_with_the_reason(
 
 def test_a_backend_that_counts_nothing_is_not_judged() -> None:
     assert not_the_op_alone(Counted(), 10, "cpu") is None
-    assert not_the_op_alone(Counted(executions=11), 10, "xla") is None  # an op may need more than one program
+    assert (
+        not_the_op_alone(Counted(executions=11, finished=11), 10, "xla") is None
+    )  # an op may need more than one program
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 7, 50])

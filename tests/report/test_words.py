@@ -1,5 +1,7 @@
 """The words: every flag and failure has its mark and remedy, and notes say what was done."""
 
+from dataclasses import replace
+
 from accel_micro.measure.flags import REMEDIES
 from accel_micro.measure.records import FAILURES
 from accel_micro.report import words
@@ -51,3 +53,11 @@ def test_a_headline_counts_every_case_once() -> None:
 
 def test_text_from_records_cannot_steer_a_terminal() -> None:
     assert words.first_line("\n \n\x1b[31mred\x07 \u202e\nsecond") == "\ufffd[31mred\ufffd \ufffd"
+
+
+def test_the_compiler_s_share_of_the_first_call_is_told_where_it_is_known() -> None:
+    (row,) = collect(cpu_records()[:1]).rows
+    assert words.first_call(replace(row, first_call_seconds=None)) == ""
+    row = replace(row, first_call_seconds=0.112)
+    assert words.first_call(row) == "112 ms"
+    assert words.first_call(replace(row, compile_seconds=0.1)) == "112 ms, 100 ms compiling"
