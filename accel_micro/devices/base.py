@@ -95,6 +95,8 @@ class Device:
         asynchronous: calls return before their work is done.
         minimum_warmup_seconds: the least warm-up (clock ramp, autotuning).
         lazy: a call only describes its work; what is dropped or overwritten before the step is marked never runs.
+        serial: the device hardly works while calls are enqueued, so throughput is dispatch and device time in a row.
+        slope_points: multiples of n calls whose times give the slope that throughput is.
         on_cpu: its work runs on the cores of the host, and slows as the host does.
         has_float64: it can compute the float64 reference of a case that is too large for the CPU.
     """
@@ -103,6 +105,8 @@ class Device:
     clocks: tuple[str, ...] = ("throughput", "latency")
     asynchronous: bool = False
     lazy: bool = False
+    serial: bool = False
+    slope_points: tuple[int, ...] = (1, 3)
     on_cpu: bool = False
     minimum_warmup_seconds: float = 0.1
     has_float64: bool = True

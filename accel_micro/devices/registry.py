@@ -53,6 +53,10 @@ def get(name: str) -> Device:
         from accel_micro.devices.xla import Xla
 
         return Xla(name)
+    if kind == "mps":
+        from accel_micro.devices.mps import Mps
+
+        return Mps(name)
     from accel_micro.devices.host_clock import HostClockAccelerator
 
     return HostClockAccelerator(name)

@@ -27,3 +27,15 @@ def size_bytes(tensor: Any) -> int:
         with contextlib.suppress(RuntimeError, NotImplementedError):
             return min(whole, int(tensor.untyped_storage().nbytes()))
     return whole
+
+
+def bytes_of_result(result: Any) -> int:
+    """Bytes of the tensors in what a call returned."""
+    if isinstance(result, dict):
+        return sum(map(bytes_of_result, result.values()))
+    if isinstance(result, (list, tuple)):
+        return sum(map(bytes_of_result, result))
+    try:
+        return int(result.numel() * result.element_size())
+    except AttributeError:
+        return 0

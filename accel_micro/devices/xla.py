@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from accel_micro import host
 from accel_micro.devices.base import Call, Counted, Device, Queue, QueueTooShort
+from accel_micro.devices.tensors import bytes_of_result
 
 MISSING: Final = (
     "torch_xla is not installed: `pip install 'accel-micro[xla]'` installs it with the torch of its version"
@@ -96,7 +97,7 @@ class Xla(Device):
 
     def most_calls(self, result: Any) -> int | None:
         """Programs that are queued hold the memory of their results: a tenth of what is free, at most."""
-        size, free = _bytes_of(result), self.free_memory_bytes()
+        size, free = bytes_of_result(result), self.free_memory_bytes()
         return None if not size or free is None else max(1, int(_SHARE_OF_FREE_MEMORY * free / size))
 
     def queue(self, call: Call) -> Queue:
@@ -283,15 +284,3 @@ def _matmul_precision() -> str:
         return str(backends.get_mat_mul_precision())
     except (ImportError, AttributeError):
         return "unknown"
-
-
-def _bytes_of(result: Any) -> int:
-    """Bytes of the tensors in a result."""
-    if isinstance(result, dict):
-        return sum(map(_bytes_of, result.values()))
-    if isinstance(result, (list, tuple)):
-        return sum(map(_bytes_of, result))
-    try:
-        return int(result.numel() * result.element_size())
-    except AttributeError:
-        return 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from accel_micro.host import cgroups, read
+from accel_micro.host import apple, cgroups, read
 from accel_micro.host.processor import Put
 
 _CPUS = "sys/devices/system/cpu"
@@ -172,7 +172,9 @@ def gather_power(put: Put) -> None:
             "power.temperature_celsius", hottest(psutil.sensors_temperatures()), "psutil.sensors_temperatures"
         )
     if sys.platform == "darwin":
-        put("power.low_power_mode", parse_low_power(read.output(["pmset", "-g"]) or ""), "pmset -g")
+        put("power.low_power_mode", apple.low_power_mode(), "pmset -g")
+        put("power.source", apple.power_source(), "pmset -g batt")
+        put("power.thermal_pressure", apple.thermal_pressure(), "notifyutil")
         limit = parse_speed_limit(read.output(["pmset", "-g", "therm"]) or "")
         put("power.speed_limit_percent", limit, "pmset -g therm")
 
@@ -189,12 +191,6 @@ def parse_pressure(text: str) -> float | None:
     match = re.search(r"^some .*?avg10=([\d.]+)", text, re.MULTILINE)
     percent = read.to_float(match[1]) if match else None
     return None if percent is None else percent / 100
-
-
-def parse_low_power(text: str) -> bool | None:
-    """`pmset -g` → whether low power mode is on; None where there is no such mode."""
-    match = re.search(r"^\s*lowpowermode\s+(\d)", text, re.MULTILINE)
-    return match[1] == "1" if match else None
 
 
 def parse_speed_limit(text: str) -> int | None:

@@ -1,6 +1,7 @@
 """The timing of blocks: n calls between two synchronisations, by themselves or as part of a slope."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 from accel_micro.devices.base import Call, Counted, Device, repeat
@@ -33,6 +34,7 @@ class Blocks:
     Attributes:
         seconds_per_call: what a call is expected to take, as the warm-up or a slope found it.
         most_calls: calls that a block may have, None when the device sets no limit.
+        bends: how far the inner points of slopes lay off the chord, where there are any; see `bend`.
         first: what the backend counted during the first call.
     """
 
@@ -42,6 +44,7 @@ class Blocks:
         self.seconds_per_call = 0.0
         self.most_calls: int | None = None
         self.first = Counted()
+        self.bends: list[float] = []
 
     def first_call(self) -> tuple[Any, float]:
         """Make the first call; its result, and host seconds with the initialisation that it causes."""
@@ -115,13 +118,18 @@ class Blocks:
         """Seconds per call from n and 3n calls: what the final synchronisation costs drops out.
 
         So does what the first calls take longer after a pause (a worker thread that sleeps, a device that is idle), if
-        the pause is the same for both. After the probe it is not, so some calls that do not count come first.
+        the pause is the same for all. After the probe it is not, so some calls that do not count come first.
+        Where the device asks for more than these two points, how far they lie off a straight line goes to `bends`.
         """
         self.seconds_of(max(1, calls // 2))
-        once, thrice = self.seconds_of(calls), self.seconds_of(3 * calls)
-        slope = (thrice - once) / (2 * calls)
-        # A pause in the shorter block can make the slope absurd; then the longer block alone is the better answer.
-        return slope if slope > 0.5 * thrice / (3 * calls) else thrice / (3 * calls)
+        points = self.device.slope_points
+        times = [self.seconds_of(point * calls) for point in points]
+        slope = line(points, times) / calls
+        if len(points) > 2:
+            self.bends.append(bend(points, times))
+        # A pause in a shorter block can make the slope absurd; then the longest block alone is the better answer.
+        longest = times[-1] / (points[-1] * calls)
+        return slope if slope > 0.5 * longest else longest
 
     def calls_for_block(self) -> int:
         """Calls that a block needs to be long enough for this timer."""
@@ -166,3 +174,24 @@ class Blocks:
     def _allowed(self, calls: int, times: int = 1) -> int:
         """That many calls, or as many as the device allows a block that has `times` as many; at least one."""
         return max(1, calls if self.most_calls is None else min(calls, self.most_calls // times))
+
+
+def line(points: Sequence[float], times: Sequence[float]) -> float:
+    """Slope of the least-squares line through times at points."""
+    x, y = sum(points) / len(points), sum(times) / len(times)
+    across = sum((a - x) ** 2 for a in points)
+    return sum((a - x) * (b - y) for a, b in zip(points, times, strict=True)) / across
+
+
+def bend(points: Sequence[float], times: Sequence[float]) -> float:
+    """How far the inner points lie above the chord from the first to the last, on average, as a share of its rise.
+
+    Times at n, 2n and 3n that grow with the square read -1/8. Signed, so noise cancels in the median over blocks.
+    Infinite where times do not rise at all.
+    """
+    rise = times[-1] - times[0]
+    if rise <= 0:
+        return math.inf
+    along = [(point - points[0]) / (points[-1] - points[0]) for point in points[1:-1]]
+    off = [time - times[0] - share * rise for share, time in zip(along, times[1:-1], strict=True)]
+    return sum(off) / len(off) / rise

@@ -142,6 +142,7 @@ def _measure(
         work=work,
         peak=peak,
         peak_memory_bytes=memory,
+        device_interval=sampler.device_interval,
         precision=device.precision(),
         seconds=stopwatch.seconds,
     )

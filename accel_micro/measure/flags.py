@@ -16,6 +16,7 @@ REMEDIES: Final[dict[str, str]] = {
     "reference on device": "the float64 reference was computed on the device itself; it is too large for the CPU",
     "of another version": "another version of accel_micro raised it; its documentation has the remedy",
     "over budget": "one call is so slow that twenty samples outlast the budget",
+    "not linear": "time does not grow in a straight line with the calls; let the device cool, end other programs",
 }
 """Every flag's name and what its reader can do about it."""
 

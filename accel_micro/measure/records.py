@@ -99,6 +99,8 @@ class Record:
         check: agreement with the float64 reference.
         work: least work of one call. peak: what the machine can do.
         peak_memory_bytes: most memory held during one call beyond its inputs, None when unknown.
+        device_interval: least and most seconds for which a call keeps the device busy, where it has no clock of its own
+            and the two are known from throughput and dispatch.
         precision: TF32, cudnn.benchmark and such modes, and the number of threads.
         seconds: what the process spent on each phase: prepare, check, peak, measure, memory.
         machine, build, environment, session, round, started: whose process it was; filled in by asv's side.
@@ -112,6 +114,7 @@ class Record:
     work: Work | None = None
     peak: Peak | None = None
     peak_memory_bytes: int | None = None
+    device_interval: tuple[float, float] | None = None
     precision: Mapping[str, Any] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     machine: str = ""
@@ -138,6 +141,8 @@ class Record:
         if data["schema"] != SCHEMA:
             raise ValueError(f"record of schema {data['schema']!r}, this version reads {SCHEMA}")
         rest = {"seconds": {}, **{key: value for key, value in data.items() if key != "schema"}}
+        interval = rest.get("device_interval")
+        rest["device_interval"] = None if interval is None else (float(interval[0]), float(interval[1]))
         rest["case"] = Case(**data["case"])
         rest["clocks"] = {name: Process.from_json(value) for name, value in data["clocks"].items()}
         for key, kind in (("failure", Failure), ("check", Check), ("work", Work), ("peak", Peak)):

@@ -20,6 +20,7 @@ from accel_micro.measure.warmup import BLOCK_SECONDS, warm_up
 _NOISY: Final = 0.10
 _LOW_CLOCK: Final = 0.9
 _AGREEMENT: Final = 0.15
+_BENT: Final = 0.05
 
 
 def measure(
@@ -85,6 +86,7 @@ class Sampler:
         self._host_key = full_speed.host_key()
         self._host_reference = 0.0
         self.throughput_over_larger: float | None = None
+        self.device_interval: tuple[float, float] | None = None
         self._queue: Queue | None = None
 
     def first_call(self) -> Any:
@@ -135,13 +137,29 @@ class Sampler:
             next(reader for reader in readers if reader.clock == "throughput").flags += (flag,)
         self.throughput_over_larger = together
         processes: dict[str, Process] = {}
-        for reader in readers:  # the device comes before what is held against it
-            busy = processes.get("device")
-            floor = busy.median_seconds if busy is not None and reader.clock != "dispatch" else 0.0
-            processes[reader.clock] = self._process(reader, samples, floor)
+        for reader in readers:  # dispatch and device come before what is held against them
+            processes[reader.clock] = self._process(reader, samples, self._floor(reader, processes))
+        self.device_interval = self._interval(processes)
         if "device" in processes:  # last: a profiler that was used once makes every launch a little slower
             processes["device"] = self._busy(processes["device"])
         return processes, unreadable
+
+    def _floor(self, reader: Reader, read: Mapping[str, Process]) -> float:
+        """Seconds per call that a faster host would not change: those of the device, as far as they are known."""
+        if reader.clock == "dispatch":
+            return 0.0
+        if "device" in read:
+            return read["device"].median_seconds
+        if "dispatch" in read and not self.device.on_cpu:
+            return max(0.0, median(reader.seconds()) - read["dispatch"].raw_median_seconds)
+        return 0.0
+
+    def _interval(self, read: Mapping[str, Process]) -> tuple[float, float] | None:
+        """Bounds of the device's seconds per call where it has no clock and hardly works while calls are enqueued."""
+        if not self.device.serial or not {"throughput", "dispatch"} <= read.keys():
+            return None
+        throughput = read["throughput"].median_seconds
+        return max(0.0, throughput - read["dispatch"].median_seconds), throughput
 
     def _busy(self, process: Process) -> Process:
         """Device time without the gaps between kernels."""
@@ -249,6 +267,10 @@ class Sampler:
             waiting = median(block.waiting for block in chosen.blocks)
             flags.append(Flag("waited for a core", f"threads waited {waiting:.2g} s per second"))
         flags += self._spread_flags(chosen.samples, reader.calls)
+        if reader.clock == "throughput" and self._blocks.bends:
+            bend = median(self._blocks.bends)
+            if abs(bend) > _BENT:
+                flags.append(Flag("not linear", f"2n calls are {100 * bend:+.0f} % off the line of n and 3n"))
         if reader.by_device:
             flags += self._clock_flags(reader.reference)
         return Process(

@@ -98,6 +98,7 @@ def row_to_json(row: Row) -> dict[str, Any]:
         "first_call_seconds": row.first_call_seconds,
         "compile_seconds": row.compile_seconds,
         "peak_memory_bytes": row.peak_memory_bytes,
+        "device_interval": row.device_interval,
         "flags": [{**asdict(flag), "remedy": flag.remedy} for flag in row.flags],
         "failures": [asdict(failure) for failure in row.failures],
     }
@@ -175,6 +176,8 @@ def _csv_line(row: Row) -> dict[str, Any]:
     for clock, e in row.estimates.items():
         ends = {"": e.seconds, "_low": e.low, "_high": e.high}
         line |= {f"{clock}_seconds{end}": seconds for end, seconds in ends.items()}
+    if row.device_interval is not None and "device" not in row.estimates:
+        line |= {"device_seconds_low": row.device_interval[0], "device_seconds_high": row.device_interval[1]}
     if row.work is not None:
         line |= {"flops": row.work.flops, "bytes": row.work.bytes}
     if row.peak is not None:

@@ -73,6 +73,8 @@ def _bound_short(row: Row) -> str:
 def _clock(clock: str) -> Callable[[Row], str]:
     def text(row: Row) -> str:
         e = row.estimates.get(clock)
+        if e is None and clock == "device" and row.device_interval is not None:
+            return words.device_interval(*row.device_interval)
         return "" if e is None else units.quantity(e.seconds, "s")
 
     return text

@@ -70,6 +70,7 @@ class Row:
         first_call_seconds: median over the processes of the very first call.
         compile_seconds: the same of the compiler's share of it, where the backend counts that.
         peak_memory_bytes: the largest over the processes.
+        device_interval: bounds of the device's seconds per call where it has no clock, the widest over the processes.
         records: the processes it was made from.
     """
 
@@ -87,6 +88,7 @@ class Row:
     first_call_seconds: float | None
     compile_seconds: float | None
     peak_memory_bytes: int | None
+    device_interval: tuple[float, float] | None
     records: tuple[Record, ...]
 
     @property
@@ -230,8 +232,13 @@ def make_row(records: Sequence[Record]) -> Row:
         first_call_seconds=_median(process.first_call_seconds for process in processes),
         compile_seconds=_median(process.compile_seconds for process in processes),
         peak_memory_bytes=max(memory, default=None),
+        device_interval=_widest([record.device_interval for record in records if record.device_interval]),
         records=tuple(records),
     )
+
+
+def _widest(intervals: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
+    return (min(low for low, _ in intervals), max(high for _, high in intervals)) if intervals else None
 
 
 def _median(values: Iterable[float | None]) -> float | None:

@@ -180,3 +180,13 @@ def first_call(row: Row) -> str:
     if not row.compile_seconds:
         return total
     return f"{total}, {units.quantity(row.compile_seconds, 's')} compiling"
+
+
+def device_interval(low: float, high: float) -> str:
+    """`12 to 34 µs`, or `up to 34 µs` when nothing is known from below."""
+    most = units.quantity(high, "s", 2)
+    if low <= 0:
+        return f"up to {most}"
+    least = units.quantity(low, "s", 2)
+    same = least.split()[-1] == most.split()[-1]
+    return f"{least.split()[0] if same else least} to {most}"

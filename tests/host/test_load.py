@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accel_micro.host import load
+from accel_micro.host import apple, load
 from accel_micro.host.load import Moment
 from tests.host.machines import CPU, plant
 
@@ -98,8 +98,8 @@ def test_pmset() -> None:
     text = (
         "System-wide power settings:\nCurrently in use:\n standby              1\n lowpowermode         1\n"
     )
-    assert load.parse_low_power(text) is True
-    assert load.parse_low_power(text.replace("lowpowermode         1", "lowpowermode         0")) is False
+    assert apple.parse_low_power(text) is True
+    assert apple.parse_low_power(text.replace("lowpowermode         1", "lowpowermode         0")) is False
     therm = "Note: No thermal warning level\n\tCPU_Scheduler_Limit\t= 100\n\tCPU_Speed_Limit \t= 71\n"
     assert load.parse_speed_limit(therm) == 71
 
@@ -114,5 +114,5 @@ def test_the_hottest_sensor_of_the_processor_counts() -> None:
 @given(st.text())
 def test_garbage_never_raises(text: str) -> None:
     load.parse_pressure(text)
-    load.parse_low_power(text)
+    apple.parse_low_power(text)
     load.parse_speed_limit(text)

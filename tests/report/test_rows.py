@@ -1,5 +1,6 @@
 """From records to rows: what counts, what is withheld, and in which order it stands."""
 
+import json
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -220,3 +221,12 @@ def test_the_order_of_the_records_changes_no_number(rng: random.Random) -> None:
 def test_no_records_make_an_empty_report() -> None:
     report = collect([])
     assert (report.families, report.failed, report.skips, report.rows) == ((), (), (), ())
+
+
+def test_bounds_of_the_device_s_time_are_the_widest_over_the_processes() -> None:
+    first = replace(record(), device_interval=(2e-6, 5e-6))
+    second = replace(record(), device_interval=(1e-6, 4e-6))
+    (row,) = collect([first, second, record()]).rows
+    assert row.device_interval == (1e-6, 5e-6)
+    assert Record.from_json(json.loads(json.dumps(first.to_json()))) == first
+    assert collect([record()]).rows[0].device_interval is None

@@ -55,6 +55,12 @@ def test_text_from_records_cannot_steer_a_terminal() -> None:
     assert words.first_line("\n \n\x1b[31mred\x07 \u202e\nsecond") == "\ufffd[31mred\ufffd \ufffd"
 
 
+def test_the_bounds_of_a_device_without_a_clock_are_told() -> None:
+    assert words.device_interval(12e-6, 34e-6) == "12 to 34 µs"
+    assert words.device_interval(890e-9, 1.2e-6) == "890 ns to 1.2 µs"
+    assert words.device_interval(0.0, 34e-6) == "up to 34 µs"
+
+
 def test_the_compiler_s_share_of_the_first_call_is_told_where_it_is_known() -> None:
     (row,) = collect(cpu_records()[:1]).rows
     assert words.first_call(replace(row, first_call_seconds=None)) == ""
