@@ -23,7 +23,7 @@ NOT_TIMED: Final[dict[str, str]] = {
     "ort": "it was renamed to maia",
     "ve": "torch names this type and has no backend for it",
     "lazy": "lazy tensors are a mechanism, not a device; time device xla",
-    "privateuseone": "it is a slot for backends outside torch whose synchronisation accel_micro has not proven",
+    "privateuseone": "it is the slot of a backend outside torch; name the device as that backend does",
 }
 """Torch's other device types, each with the reason why it is not timed."""
 
@@ -31,13 +31,16 @@ NOT_TIMED: Final[dict[str, str]] = {
 def get(name: str) -> Device:
     """The device of that name, such as `"cpu"` or `"cuda:1"`, whether or not this machine has it.
 
+    The device of a backend outside torch is known by the name it gave itself, once it is imported.
+
     Raises:
         UnknownDevice: no such device; the message lists those known, or says why torch's own type is not timed.
     """
     kind, colon, index = name.partition(":")
     if kind in NOT_TIMED:
         raise UnknownDevice(f"device {kind!r} is not timed: {NOT_TIMED[kind]}.")
-    if kind not in DEVICE_KINDS or (colon and not index.isdecimal()):
+    known = kind in DEVICE_KINDS or (kind.isidentifier() and _is_named_backend(kind))
+    if not known or (colon and not index.isdecimal()):
         raise UnknownDevice(
             f"unknown device {name!r}; known: {', '.join(DEVICE_KINDS)} (cuda:1 is the second GPU)."
         )
@@ -57,9 +60,16 @@ def get(name: str) -> Device:
         from accel_micro.devices.mps import Mps
 
         return Mps(name)
-    from accel_micro.devices.host_clock import HostClockAccelerator
+    from accel_micro.devices.accelerator import Accelerator
 
-    return HostClockAccelerator(name)
+    return Accelerator(name)
+
+
+def _is_named_backend(kind: str) -> bool:
+    """Whether a backend outside torch is loaded in this process and gave its device this name."""
+    from accel_micro.devices.accelerator import named_backend
+
+    return kind == named_backend()
 
 
 def available() -> dict[str, dict[str, Any]]:

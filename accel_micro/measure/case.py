@@ -382,7 +382,7 @@ def _check(
 def _peak(case: Case, device: Device, work: Work, tf32: bool, *, again: bool = False) -> Peak:
     """The peaks that this case's rates are held against."""
     kinds = {"tf32" if tf32 else case.dtype}
-    if case.dtype != "float64" and device.kind == "cpu":
+    if case.dtype != "float64" and device.on_cpu:
         kinds.add("float32")  # where a narrow type has no kernel of its own, it is widened and multiplied so
     rates = [peaks.flops_per_second(device, kind, again=again) for kind in kinds] if work.flops else []
     return Peak(

@@ -1,0 +1,128 @@
+"""Any device that torch.accelerator offers and no file here knows better: Intel's XPU, backends outside torch.
+
+All that is relied on is that `torch.accelerator.synchronize` waits until queued work is done. So: throughput and
+latency by the host clock. Events and streams of such backends are not read, since nothing here has proven what they
+stamp.
+"""
+
+import contextlib
+from typing import Any
+
+from accel_micro.devices.base import Call, Device, DeviceUnavailable
+
+UNNAMED = "privateuseone"
+"""What torch calls the device of a backend outside torch until that backend gives it a name."""
+
+
+class Accelerator(Device):
+    """The one kind of accelerator that this torch drives, by its index: `xpu:1`."""
+
+    asynchronous = True
+    minimum_warmup_seconds = 0.5
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.kind, _, index = name.partition(":")
+        self.index = int(index or 0)
+
+    def unavailable(self) -> str | None:
+        try:
+            kind = current_kind()
+        except DeviceUnavailable as reason:
+            return str(reason)
+        if kind != self.kind:
+            return f"this torch build drives {kind or 'no accelerator'}, not {self.kind}"
+        import torch
+
+        count = torch.accelerator.device_count()
+        return (
+            None if self.index < count else f"{self.name} does not exist: torch shows {count} of {self.kind}"
+        )
+
+    def synchronize(self) -> None:
+        import torch
+
+        torch.accelerator.synchronize(self.index)
+
+    def peak_memory_bytes(self, call: Call) -> int | None:
+        module = _memory("reset_peak_memory_stats", "max_memory_allocated", "memory_allocated")
+        if module is None:
+            return None
+        call()
+        self.synchronize()
+        try:
+            before = int(module.memory_allocated(self.index))
+            module.reset_peak_memory_stats(self.index)
+            call()
+            self.synchronize()
+            return int(module.max_memory_allocated(self.index)) - before
+        except (RuntimeError, NotImplementedError):  # an allocator that keeps no statistics
+            return None
+
+    def free_memory_bytes(self) -> int | None:
+        memory = self._memory_info()
+        return None if memory is None else memory[0]
+
+    def total_memory_bytes(self) -> int | None:
+        memory = self._memory_info()
+        return None if memory is None else memory[1]
+
+    def _memory_info(self) -> tuple[int, int] | None:
+        module = _memory("get_memory_info")
+        if module is not None:
+            with contextlib.suppress(RuntimeError, NotImplementedError):
+                free, total = module.get_memory_info(self.index)
+                return int(free), int(total)
+        return None
+
+    def describe(self) -> dict[str, str | int | float]:
+        import torch
+
+        module = getattr(torch, self.kind, None)
+        name = getattr(module, "get_device_name", None)
+        facts: dict[str, str | int | float] = {"model": self.kind}
+        if name is not None:
+            with contextlib.suppress(RuntimeError, NotImplementedError, TypeError):
+                facts["model"] = str(name(self.index))
+        memory = self._memory_info()
+        return facts if memory is None else {**facts, "memory_bytes": memory[1]}
+
+    def precision(self) -> dict[str, str | int | bool]:
+        import torch
+
+        return {
+            "threads": torch.get_num_threads(),
+            "float32_matmul_precision": torch.get_float32_matmul_precision(),
+            "deterministic": torch.are_deterministic_algorithms_enabled(),
+        }
+
+
+def current_kind() -> str | None:
+    """The kind of accelerator that this torch drives here, such as `xpu`; None: none.
+
+    Raises:
+        DeviceUnavailable: this torch is older than `torch.accelerator`.
+    """
+    import torch
+
+    offered: Any = getattr(torch, "accelerator", None)
+    if offered is None:
+        raise DeviceUnavailable(f"torch {torch.__version__} has no torch.accelerator; it came with torch 2.6")
+    device = offered.current_accelerator() if offered.is_available() else None
+    return None if device is None else str(device.type)
+
+
+def named_backend() -> str | None:
+    """The name that a backend outside torch gave its device in this process; None: there is none."""
+    import torch
+
+    name = str(torch._C._get_privateuse1_backend_name())
+    return None if name == UNNAMED else name
+
+
+def _memory(*names: str) -> Any:
+    """`torch.accelerator` where it has all of these functions, which came with later versions; else None."""
+    import torch
+
+    offered: Any = torch.accelerator
+    return offered if all(hasattr(offered, name) for name in names) else None
