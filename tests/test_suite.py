@@ -173,3 +173,26 @@ def test_stated_work_reaches_the_record() -> None:
 def test_a_faulty_decorator_is_refused() -> None:
     with pytest.raises(ValueError, match=r"test_suite.mm: shape 'm=3' does not fit"):
         op(quick=["m=3"])(mm.op.definition)
+
+
+@op(quick=["n=8"], flops=lambda n: 1e15)
+def huge(t: Inputs, n: int) -> Any:
+    """Too much for any CPU."""
+    x = t(n)
+    return lambda: x + 1
+
+
+def test_what_is_too_long_for_a_cpu_is_so_for_a_backend_that_computes_on_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from accel_micro import devices
+
+    class Somewhere(devices.Device):
+        def unavailable(self) -> None:
+            return None
+
+    monkeypatch.setattr(devices, "get", Somewhere)
+    huge().setup("xla", "float32", "n=8")
+    monkeypatch.setattr(Somewhere, "on_cpu", True)
+    with pytest.raises(NotImplementedError, match="too long for a CPU"):
+        huge().setup("xla", "float32", "n=8")

@@ -19,7 +19,7 @@ from accel_micro.devices.base import Call, Counted, Device, Queue, QueueTooShort
 from accel_micro.devices.tensors import bytes_of_result
 
 MISSING: Final = (
-    "torch_xla is not installed: `pip install 'accel-micro[xla]'` installs it with the torch of its version"
+    "torch_xla is not installed; install it in the version of torch: torch==2.9.0 torch_xla==2.9.0, say"
 )
 
 _SHARE_OF_FREE_MEMORY: Final = 0.1
@@ -56,15 +56,18 @@ class Xla(Device):
             return "torch_xla has one default device a process; write xla without an index"
         if importlib.util.find_spec("torch_xla") is None:
             return MISSING
+        import torch
+
+        # A torch_xla of another torch may end the process when it is imported, and does not ask for its torch itself.
+        if _release(_version()) != _release(torch.__version__):
+            return f"torch_xla {_version()} needs torch of the same version, and this is {torch.__version__}"
         try:
             import torch_xla
 
             torch_xla.device()
-        except Exception as error:  # another torch's ABI, no driver, a TPU that another process holds
-            import torch
-
+        except Exception as error:  # no driver, a TPU that another process holds
             reason = (str(error).strip() or type(error).__name__).split("\n")[0]
-            return f"torch_xla {_version()} finds no device with torch {torch.__version__}: {reason}"
+            return f"torch_xla {_version()} finds no device: {reason}"
         return None
 
     def synchronize(self) -> None:
@@ -275,6 +278,11 @@ def _version() -> str:
         return importlib.metadata.version("torch_xla")
     except importlib.metadata.PackageNotFoundError:
         return "of unknown version"
+
+
+def _release(version: str) -> str:
+    """`2.9` of `2.9.0+cpu`."""
+    return ".".join(version.split(".")[:2])
 
 
 def _matmul_precision() -> str:

@@ -7,6 +7,7 @@ import torch
 
 from accel_micro import devices
 from accel_micro.devices import peaks, store
+from accel_micro.devices.cpu import Cpu
 
 
 def test_a_larger_working_set_never_has_a_higher_peak() -> None:
@@ -62,3 +63,40 @@ def test_a_product_does_not_beat_the_measured_peak() -> None:
         best = peaks._best_rate(cpu, lambda: a @ a, 2.0 * 1024**3)
     assert best is not None
     assert best < 1.3 * peak
+
+
+class LazyCpu(Cpu):
+    """A CPU that says it is lazy, and notes the steps that are marked."""
+
+    lazy = True
+    marked = 0
+
+    def mark_step(self, result: Any) -> None:
+        self.marked += 1
+
+
+def test_peaks_of_a_lazy_device_come_from_results_that_must_be_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernels: set[str] = set()
+
+    def rate(device: Any, call: Any, amount: float) -> float:
+        kernels.add(getattr(call, "func", call).__name__)
+        return amount
+
+    monkeypatch.setattr(peaks, "_best_rate", rate)
+    monkeypatch.setattr(peaks, "_CPU_BYTES", (1 << 16,))
+    peaks._measure_bytes(LazyCpu("cpu"))
+    assert kernels == {"mul", "add", "sum"}
+    kernels.clear()
+    peaks._measure_bytes(devices.get("cpu"))
+    assert kernels == {"copy_", "add_", "sum", "fill_"}
+
+
+def test_each_call_of_a_lazy_peak_is_a_step_of_its_own(
+    known_machine: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peaks, "_SECONDS_PER_KERNEL", 0.01)
+    device, calls = LazyCpu("cpu"), []
+    peaks._best_rate(device, lambda: calls.append(1), 1.0)
+    assert device.marked == len(calls) > 2

@@ -1,5 +1,6 @@
 """XLA on paper: the right way reads the truth; without any one of its steps the number changes, and is rejected."""
 
+import importlib.metadata
 import importlib.util
 import sys
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+import torch
 
 from accel_micro import devices
 from accel_micro.devices.base import Counted, Device
@@ -25,6 +27,7 @@ BUDGET = 0.3
 def backend(monkeypatch: pytest.MonkeyPatch) -> Backend:
     backend = Backend(Clock())
     backend.install(monkeypatch)
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: torch.__version__)
     return backend
 
 
@@ -212,9 +215,12 @@ def test_why_there_is_no_device(backend: Backend, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sys.modules["torch_xla"], "device", broken)
     reason = str(devices.get("xla").unavailable())
     assert reason.endswith("TPU is held by process 7")
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "1.2.3")
+    reason = str(devices.get("xla").unavailable())
+    assert reason == f"torch_xla 1.2.3 needs torch of the same version, and this is {torch.__version__}"
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert devices.get("xla").unavailable() == MISSING
-    assert "pip install 'accel-micro[xla]'" in MISSING
+    assert "torch_xla is not installed" in MISSING
 
 
 def test_older_versions_mark_steps_by_another_name(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:

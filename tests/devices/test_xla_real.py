@@ -121,6 +121,7 @@ def test_steps_of_an_optimizer_as_users_make_them(device: Device) -> None:
     optimizer = torch.optim.Adam(parameters)
     optimizer.step()
     xm.optimizer_step(optimizer, barrier=True)
+    device.synchronize()  # a program is counted by the thread that starts it
     before = executions()
     for _ in range(50):
         xm.optimizer_step(optimizer, barrier=True)

@@ -8,6 +8,7 @@ import torch
 
 from accel_micro import devices
 from accel_micro.devices import peaks, store
+from accel_micro.devices.cpu import Cpu
 from accel_micro.measure.case import check_case, measure_case
 from accel_micro.measure.inputs import Inputs, Timed
 from accel_micro.measure.records import Case, Record
@@ -211,3 +212,17 @@ def test_forward_records_no_graph() -> None:
 
     run(build)
     assert not any(seen)
+
+
+def test_products_in_bfloat16_are_allowed_its_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rounded(t: Inputs) -> Callable[[], torch.Tensor]:
+        a, b = t(32, 32), t(32, 32)
+        if t.reference:
+            return lambda: a @ b
+        return lambda: a.bfloat16().float() @ b.bfloat16().float()
+
+    failure = run(rounded).failure
+    assert failure is not None
+    assert failure.kind == "wrong result"
+    monkeypatch.setattr(Cpu, "precision", lambda self: {"bfloat16_products": True})
+    assert run(rounded).failure is None
