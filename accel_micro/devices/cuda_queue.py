@@ -5,16 +5,14 @@ Device: a CUDA graph of some calls, replayed between two events, so that no laun
 device needs up to a microsecond (measured on an H100: 3 to 6 % of calls whose kernels take 10 to 25 µs); the profiler
 says once which share of the replays the device was busy. For calls that cannot be captured the profiler reads each
 block; events around such calls would count the gaps between kernels too (8 % too much for Adam over four large
-tensors, 80 % for two hundred small ones). So it does for calls that copy or clear memory, which a graph does in another
-way: clones of two and four megabytes took 2.1 and 3.3 µs in a graph, 3.6 and 4.4 µs back to back, one of 154 MB with a
-sum behind it 178 µs instead of 154.
+tensors, 80 % for two hundred small ones). Calls that copy or clear memory are replayed too, and scaled to what the
+profiler reads of the calls themselves, since a graph copies in another way: clones of two and four megabytes took 2.1
+and 3.3 µs in a graph, 3.6 and 4.4 µs back to back, one of 154 MB with a sum behind it 178 µs instead of 154.
 The event recorded behind the spin must still be pending when enqueueing ends: that proves the queue never ran dry.
 """
 
-import tempfile
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -118,14 +116,24 @@ class CudaQueue:
             return 1.0  # the profiler has read each block
         replays = max(1, round(_SHARE_SECONDS / (self._device_seconds * self._graph_calls)))
         shares = []
-        for _ in range(_SHARE_READINGS):  # in turns, since the clock of a hot GPU drifts
-            _, elapsed = self._again_if_too_short(self._replay, replays)
-            try:
-                busy = _busy_nanoseconds(_device_intervals(self._replay, replays))
-            except RuntimeError:  # another profiler holds CUPTI, or this user may not use it
-                return None
-            shares.append(busy * 1e-9 / elapsed)
+        try:
+            copies = _copies(self._call)
+            for _ in range(_SHARE_READINGS):  # in turns, since the clock of a hot GPU drifts
+                _, elapsed = self._again_if_too_short(self._replay, replays)
+                if copies:
+                    calls = min(_PROFILED_MOST_CALLS, self._longest_block()[0])
+                    busy = self._by_profiler(calls) * replays * self._graph_calls
+                else:
+                    busy = _busy_nanoseconds(_device_intervals(self._replay, replays)) * 1e-9
+                shares.append(busy / elapsed)
+        except RuntimeError:  # another profiler holds CUPTI, or this user may not use it
+            return None
         share = median(shares)
+        if copies:
+            self.device_flags = (
+                ("by profiler", "it copies or clears memory, which a graph does in another way"),
+            )
+            return share
         return min(1.0, share) if share > 0.5 else None
 
     def _repeat(self, calls: int) -> None:
@@ -224,13 +232,10 @@ class CudaQueue:
             by_events = 1e-3
         count = max(1, min(_GRAPH_MOST_CALLS, round(_GRAPH_SECONDS / max(by_events, 1e-7))))
         graph = torch.cuda.CUDAGraph()
-        graph.enable_debug_mode()
         try:
             with warnings.catch_warnings(), torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
                 warnings.simplefilter("ignore")  # an empty graph is warned of; the time tells
                 self._repeat(count)
-            if _copies(graph):
-                raise RuntimeError("copies and clears memory, which a graph does in another way")
             graph.replay()
             torch.cuda.synchronize()
         except Exception as error:  # whatever the op raises under capture, the fallback is the same
@@ -247,14 +252,10 @@ class CudaQueue:
         )
 
 
-def _copies(graph: Any) -> bool:
-    """Whether a captured graph has nodes that copy or clear memory. Debug mode must be on."""
-    with tempfile.TemporaryDirectory() as folder, quiet_stderr(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it was asked to
-        path = Path(folder) / "graph.dot"
-        graph.debug_dump(str(path))
-        text = path.read_text(encoding="utf-8", errors="replace")
-    return "MEMCPY" in text.upper() or "MEMSET" in text.upper()
+def _copies(call: Call) -> bool:
+    """Whether a call copies or clears memory by other means than kernels."""
+    events = _device_events(_repeated(call), 1)
+    return any(str(event.name()).startswith(("Memcpy", "Memset")) for event in events)
 
 
 def kernel_seconds(call: Call, calls: int) -> float:
@@ -296,6 +297,11 @@ def _busy_nanoseconds(intervals: list[tuple[int, int]]) -> int:
 
 def _device_intervals(repeat: Callable[[int], None], calls: int) -> list[tuple[int, int]]:
     """When each kernel and copy of these calls began and ended, nanoseconds."""
+    return [_interval(event) for event in _device_events(repeat, calls)]
+
+
+def _device_events(repeat: Callable[[int], None], calls: int) -> list[Any]:
+    """The profiler's events of the device, without spins and annotations."""
     import torch
     from torch.autograd import DeviceType  # type: ignore[attr-defined]
     from torch.profiler import ProfilerActivity, profile
@@ -308,7 +314,7 @@ def _device_intervals(repeat: Callable[[int], None], calls: int) -> list[tuple[i
             torch.cuda.synchronize()
     results: Any = profiler.profiler.kineto_results if profiler.profiler is not None else None
     return [
-        _interval(event)
+        event
         for event in results.events()
         if event.device_type() == DeviceType.CUDA and not _is_annotation(event) and not _is_spin(event)
     ]

@@ -168,7 +168,9 @@ class Sampler:
         if share is None:
             return replace(process, flags=(*process.flags, Flag("gaps counted")))
         samples = tuple(share * sample for sample in process.samples)
-        return replace(process, samples=samples, probe={**process.probe, "busy_share": share})
+        found = (Flag(*flag) for flag in self._queue.device_flags)
+        flags = (*process.flags, *(flag for flag in found if flag not in process.flags))
+        return replace(process, samples=samples, flags=flags, probe={**process.probe, "busy_share": share})
 
     # Warm-up
 
