@@ -30,7 +30,7 @@ from accel_micro.stats.contrast import (
     student_quantile,
     within_modes,
 )
-from accel_micro.stats.modes import Modes, find_modes, one_mode
+from accel_micro.stats.modes import Modes, one_mode, ways
 from accel_micro.stats.verdict import Kind, Verdict
 
 FEWEST: Final = 3
@@ -45,6 +45,9 @@ _POWER: Final = 0.8416
 _MOST_PROCESSES: Final = 400
 _UNEVEN: Final = 0.1
 """Below this p-value of Fisher's test nothing is called invariant: the sides were not in the same modes."""
+
+_UNLIKELY: Final = 0.03
+"""Below this one a way to pair modes is not believed when there is another that leaves as few."""
 
 _SURELY_UNEVEN: Final = 0.01
 """Below this one the ratio is that of all processes, whatever their modes: those belong to the sides."""
@@ -172,13 +175,18 @@ def _compare(baseline: Side, contender: Side, turns: bool) -> tuple[Verdict, Con
     )
     if min(len(base), len(cont)) < FEWEST:
         return verdict, None, False
-    modes = find_modes(base, cont)
     noise = base_noise, cont_noise
+    modes, *others = _likely(ways(base, cont))
     contrast = within_modes(base, cont, modes, noise)
-    p_value, uneven = contrast.p_value, False
+    p_value, uneven = contrast.p_value, bool(others)
+    for other_way in others:
+        beside = within_modes(base, cont, other_way, noise)
+        if (beside.difference > 0) != (contrast.difference > 0):
+            return _ambiguous(verdict, contrast, beside), contrast, True
+        p_value = max(p_value, beside.p_value)
     if modes.count > 1:
         uneven_p = _fisher(modes)
-        uneven = uneven_p < _UNEVEN
+        uneven = uneven or uneven_p < _UNEVEN
         everything = within_modes(base, cont, one_mode(len(base), len(cont)), noise)
         other = max(uneven_p, everything.p_value)
         if other < min(p_value, _SURELY_UNEVEN):
@@ -202,6 +210,24 @@ def _compare(baseline: Side, contender: Side, turns: bool) -> tuple[Verdict, Con
         set_aside=contrast.set_aside,
     )
     return found, contrast, uneven
+
+
+def _likely(found: list[Modes]) -> list[Modes]:
+    """Without the ways in which one side ran in other modes far more often than the other, if any is left."""
+    even = [modes for modes in found if modes.count == 1 or _fisher(modes) >= _UNLIKELY]
+    return even or found
+
+
+def _ambiguous(verdict: Verdict, one: Contrast, other: Contrast) -> Verdict:
+    """Two ways to pair the modes of both sides disagree on which is faster: the interval holds both."""
+    halves = one.half_width(CONFIDENCE), other.half_width(CONFIDENCE)
+    return replace(
+        verdict,
+        ratio=_exp(one.difference),
+        ratio_low=_exp(min(one.difference - halves[0], other.difference - halves[1])),
+        ratio_high=_exp(max(one.difference + halves[0], other.difference + halves[1])),
+        set_aside=one.set_aside,
+    )
 
 
 def _decide(
@@ -231,7 +257,7 @@ def _decide(
 
 def _open(level: float, alpha: float, size: float, limit: float, uneven: bool) -> str:
     if uneven:
-        return "one side ran in another speed mode more often than the other"
+        return "one side ran in another speed mode more often than the other, or may have"
     if size > limit:
         return "beyond the tolerance, but not significantly different"
     if level <= alpha:

@@ -10,6 +10,10 @@ processes of the other side out (that is what rules that look at one side alone 
 over each other first: of all shifts that align a mode of one with a mode of the other, and no shift, the one
 that leaves the fewest modes is taken, and of several the smallest. Under the null hypothesis the modes then do
 not depend on which process belongs to which side, whatever share of them is slow.
+
+Two shifts may leave equally few modes and pair other processes: where the sides differ by about as much as the modes
+do, the usual processes of one lie beside the slow ones of the other. All such ways are told, since they can disagree
+on which side is faster.
 """
 
 import math
@@ -49,25 +53,35 @@ class Modes:
 
 
 def find_modes(baseline: Sequence[float], contender: Sequence[float]) -> Modes:
-    """The modes of two sides.
+    """The modes of two sides, in the way of the smallest shift; see `ways`."""
+    return ways(baseline, contender)[0]
+
+
+def ways(baseline: Sequence[float], contender: Sequence[float]) -> list[Modes]:
+    """All ways to put the processes of two sides into as few modes as can be, the one of the smallest shift first.
 
     Args:
         baseline, contender: logs of process medians, at least one each.
     """
     sizes = len(baseline), len(contender)
     if min(sizes) < FEWEST:
-        return one_mode(*sizes)
+        return [one_mode(*sizes)]
     gap = _gap(baseline, contender)
     groups = _groups(baseline, gap), _groups(contender, gap)
     if len(groups[0]) == len(groups[1]) == 1:
-        return one_mode(*sizes)
-    shifts = [0.0, *(b - a for a in groups[0] for b in groups[1])]
-    shift = min(shifts, key=lambda s: (_count(baseline, contender, s, gap), abs(s)))
+        return [one_mode(*sizes)]
+    shifts = sorted([0.0, *(b - a for a in groups[0] for b in groups[1])], key=abs)
+    counts = [_count(baseline, contender, shift, gap) for shift in shifts]
+    fewest = [shift for shift, count in zip(shifts, counts, strict=True) if count == min(counts)]
+    return list(dict.fromkeys(_laid_over(baseline, contender, shift, gap) for shift in fewest))
+
+
+def _laid_over(baseline: Sequence[float], contender: Sequence[float], shift: float, gap: float) -> Modes:
     pooled = sorted(
         [(value, 0, i) for i, value in enumerate(baseline)]
         + [(value - shift, 1, i) for i, value in enumerate(contender)]
     )
-    labels = [0] * sizes[0], [0] * sizes[1]
+    labels = [0] * len(baseline), [0] * len(contender)
     mode = 0
     for (before, _, _), (value, side, i) in pairwise([pooled[0], *pooled]):
         mode += value - before > gap

@@ -76,7 +76,6 @@ def test_speeds_as_far_apart_as_the_sides_do_not_turn_them_around() -> None:
     """Two processes of the baseline lie where all of the contender do, and of these the contender is faster."""
     base = processes(1.00, 1.005, 0.995, 1.002, 1.8, 1.799)
     cont = processes(1.73, 1.735, 1.728, 1.731, 1.729, 1.733)
-    assert judge(base, cont, turns=True).kind == "improvement", "else this check is not needed any more"
     found = call(base, cont, sizes=1)
     assert found.faster == "open"
     assert "another speed" in found.reason

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from functools import cache
+from random import Random
 
 import numpy as np
 import pytest
@@ -342,3 +343,31 @@ def test_by_turns_swapped_sides_give_the_opposite_in_any_unit(
     if len(widths) == 2 and widths[0] == pytest.approx(widths[1], rel=1e-6):
         near = abs(one.p_value - ALPHA) < 1e-6 or abs(abs(math.log(one.ratio)) - math.log1p(0.02)) < 1e-6
         assert near or other.kind == OPPOSITE.get(one.kind, one.kind)
+
+
+@pytest.mark.parametrize("ratio", [1.57, 1.73, 1.8])
+@pytest.mark.parametrize("processes", [6, 10])
+def test_a_difference_about_as_large_as_that_of_two_speeds_is_not_turned_around(
+    ratio: float, processes: int
+) -> None:
+    """The contender's usual processes then lie beside the slow ones of the baseline, of which it has a few."""
+    random = Random(7)
+
+    def side(ratio: float) -> list[list[float]]:
+        speeds = [1.8 if random.random() < 1 / 7 else 1.0 for _ in range(processes)]
+        return [[1e-3 * ratio * speed * math.exp(random.gauss(0, 0.01))] for speed in speeds]
+
+    kinds = [judge(side(1.0), side(ratio), turns=True).kind for _ in range(300)]
+    assert kinds.count("improvement") + kinds.count("invariant") <= 3, "20 to 25 of 100 were, before"
+    assert kinds.count("regression") > (240 if processes == 6 else 285)
+
+
+def test_two_ways_to_pair_speeds_that_disagree_leave_it_open() -> None:
+    base = [[1.0], [1.005], [0.995], [1.002], [1.8], [1.799]]
+    cont = [[1.73], [1.735], [1.728], [1.731], [1.729], [1.733]]
+    for one, other in ((base, cont), (cont, base)):
+        verdict = judge(one, other, turns=True)
+        assert verdict.kind == "inconclusive"
+        assert "speed mode" in verdict.reason
+        assert verdict.ratio_low < 1 < verdict.ratio_high
+        assert max(verdict.ratio_high, 1 / verdict.ratio_low) > 1.73
