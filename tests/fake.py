@@ -22,6 +22,24 @@ class Clock:
         self.seconds += seconds / self.speed(self.seconds)
 
 
+class OnPaper(Device):
+    """Put before a real device's class: that device on virtual time, with nothing that disturbs it."""
+
+    clock: Clock
+
+    def now(self) -> float:
+        self.clock.seconds += 20e-9
+        return self.clock.seconds
+
+    def waited_seconds(self) -> float:
+        return 0.0
+
+    def probe_host_speed(self) -> float:
+        before = self.clock.seconds
+        self.clock.work(SPIN_SECONDS)
+        return SPIN_SECONDS / (self.clock.seconds - before) * 1e6
+
+
 class FakeDevice(Device):
     """Enqueues work of `device_seconds`; the host needs `host_seconds` a call and `sync_seconds` a synchronisation.
 

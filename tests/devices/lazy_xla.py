@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from accel_micro.devices.xla import Xla
-from tests.fake import SPIN_SECONDS, Clock
+from tests.fake import Clock, OnPaper
 
 TRACE, MARK, COMPUTE, COMPILE, WAIT = 20e-6, 50e-6, 400e-6, 0.1, 1e-3
 
@@ -130,23 +130,12 @@ class Backend:
                 setattr(sys.modules[parent], child, module)
 
 
-class XlaOnPaper(Xla):
+class XlaOnPaper(OnPaper, Xla):
     """The real device, on the clock of the backend."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__("xla")
         self.clock = clock
-
-    def now(self) -> float:
-        self.clock.seconds += 20e-9
-        return self.clock.seconds
-
-    def waited_seconds(self) -> float:
-        return 0.0
-
-    def probe_host_speed(self) -> float:
-        self.clock.work(SPIN_SECONDS)
-        return 1e6
 
     def free_memory_bytes(self) -> int:
         return 1 << 30

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from accel_micro.devices.mps import Mps
-from tests.fake import SPIN_SECONDS, Clock
+from tests.fake import Clock, OnPaper
 
 ENCODE, GPU, SYNCHRONISE = 20e-6, 30e-6, 4e-3
 
@@ -66,21 +66,9 @@ class Gpu:
         monkeypatch.setattr(torch.mps, "driver_allocated_memory", lambda: 1 << 28)
 
 
-class MpsOnPaper(Mps):
+class MpsOnPaper(OnPaper, Mps):
     """The real device, on the clock of the GPU."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__("mps")
         self.clock = clock
-
-    def now(self) -> float:
-        self.clock.seconds += 20e-9
-        return self.clock.seconds
-
-    def waited_seconds(self) -> float:
-        return 0.0
-
-    def probe_host_speed(self) -> float:
-        before = self.clock.seconds
-        self.clock.work(SPIN_SECONDS)
-        return SPIN_SECONDS / (self.clock.seconds - before) * 1e6

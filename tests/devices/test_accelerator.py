@@ -10,7 +10,7 @@ from accel_micro import devices
 from accel_micro.devices import accelerator
 from accel_micro.devices.accelerator import Accelerator
 from accel_micro.measure.sampling import Sampler
-from tests.fake import SPIN_SECONDS, Clock
+from tests.fake import Clock, OnPaper
 
 HOST, DEVICE, SYNCHRONISE = 10e-6, 40e-6, 2e-3
 
@@ -54,23 +54,12 @@ class Offered:
         return 700, 1000
 
 
-class OnPaper(Accelerator):
+class AcceleratorOnPaper(OnPaper, Accelerator):
     """The real device, on the clock of `Offered`."""
 
     def __init__(self, name: str, clock: Clock) -> None:
         super().__init__(name)
         self.clock = clock
-
-    def now(self) -> float:
-        self.clock.seconds += 20e-9
-        return self.clock.seconds
-
-    def waited_seconds(self) -> float:
-        return 0.0
-
-    def probe_host_speed(self) -> float:
-        self.clock.work(SPIN_SECONDS)
-        return 1e6
 
 
 @pytest.fixture
@@ -83,7 +72,7 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> Offered:
 
 @pytest.mark.parametrize("index", [0, 1])
 def test_throughput_and_latency_of_the_device_that_is_named(offered: Offered, index: int) -> None:
-    device = OnPaper(f"npu:{index}", offered.clock)
+    device = AcceleratorOnPaper(f"npu:{index}", offered.clock)
     processes, _ = Sampler(device, lambda: offered.call(index), 0.3).read_together(
         ("throughput", "latency"), 5
     )
@@ -91,7 +80,7 @@ def test_throughput_and_latency_of_the_device_that_is_named(offered: Offered, in
     assert processes["latency"].median_seconds == pytest.approx(HOST + DEVICE + SYNCHRONISE, rel=0.01)
 
 
-class WaitsForAnother(OnPaper):
+class WaitsForAnother(AcceleratorOnPaper):
     def synchronize(self) -> None:
         torch.accelerator.synchronize(1 - self.index)
 
