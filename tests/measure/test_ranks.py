@@ -38,9 +38,13 @@ def test_all_ranks_add_their_own_numbers_in_every_call() -> None:
             if call in (1, 65, 129):
                 assert torch.allclose(timed.result().double(), expected, rtol=1e-6)
         assert torch.isfinite(timed.result()).all()
-        children = psutil.Process().children()
+        # Other children may be those of other tests: torch.compile keeps its workers.
+        others = [
+            child for child in psutil.Process().children() if "accel_micro.measure.ranks" in child.cmdline()
+        ]
+    assert others
     assert not dist.is_initialized()
-    assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children)
+    assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in others)
 
 
 def test_others_end_when_the_first_is_killed() -> None:
