@@ -124,7 +124,7 @@ def test_any_case_is_measured_as_often_as_asked_for(suite: Suite) -> None:
         [1, ["ops.good", "float64", "n=9"]],  # which no profile but `full` runs
         [0, ["ops.good"]],
         [0, ["ops.gone"]],
-        [0, ["ops.good", "float32", "n=7"]],
+        [0, ["ops.good", "float32", "m=7"]],
     ]
     first, *records = lines(start(suite, [["HEAD"], ["HEAD"]], turns))
     assert "ops.good forward float32 n=1 on cpu" in first
