@@ -1,6 +1,5 @@
 """A crossover to one HTML file that opens by a double click, without a network: it refers to nothing else."""
 
-import os
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from accel_micro.comparison.sweeping import Swept
 from accel_micro.report import crossover_words as words
 from accel_micro.report import units
 from accel_micro.report.crossover_plots import plot
-from accel_micro.report.html import code
+from accel_micro.report.html import template, write_whole
 from accel_micro.report.words import clean
 
 
@@ -24,30 +23,13 @@ def write_page(path: Path, crossed: Crossed, *, history_page: str | None = None)
     Raises:
         OSError: the file cannot be written.
     """
-    page = render_page(crossed, history_page=history_page)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        partial.write_text(page, encoding="utf-8")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(path, render_page(crossed, history_page=history_page))
 
 
 def render_page(crossed: Crossed, *, history_page: str | None = None) -> str:
     """The page as text; see `write_page`."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("accel_micro.report", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["code"] = code
     first, second = (clean(side.title) for side in crossed.sides)
-    return environment.get_template("crossover.html").render(
+    return template("crossover.html").render(
         title=f"{first} or {second}: from which size on?",
         about=_about(crossed),
         summary=words.summary(crossed),

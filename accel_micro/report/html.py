@@ -17,6 +17,7 @@ from accel_micro.report.rows import FlagCount, Report, Row, collect
 from accel_micro.report.table import family_title
 
 if TYPE_CHECKING:
+    from jinja2 import Template
     from markupsafe import Markup
 
 SEVERITIES: Final = ("problem", "error", "warning", "note")
@@ -56,13 +57,7 @@ def write_html(
         asv_page=asv_page,
         profile=profile,
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        partial.write_text(page, encoding="utf-8")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(path, page)
 
 
 def render_html(
@@ -75,19 +70,9 @@ def render_html(
     profile: str,
 ) -> str:
     """The page as text; see `write_html`."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("accel_micro.report", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["code"] = code
     timed = [row for family in report.families for row in family.rows]
     numbers = {id(row): number for number, row in enumerate(timed)}
-    return environment.get_template("page.html").render(
+    return template("page.html").render(
         title=title,
         asv_page=asv_page,
         about=_about(report, facts, profile),
@@ -110,6 +95,36 @@ def render_html(
         glossary=words.GLOSSARY,
         version=accel_micro.__version__,
     )
+
+
+def write_whole(path: Path, page: str) -> None:
+    """Write a page; an older one of that name is replaced once the new one is complete.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        partial.write_text(page, encoding="utf-8")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def template(name: str) -> "Template":
+    """A template of this room: values are escaped, and one that lacks is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("accel_micro.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["code"] = code
+    return environment.get_template(name)
 
 
 def code(text: str) -> "Markup":
