@@ -1,14 +1,13 @@
 """A comparison to a stream: for a terminal here, else as `comparison_export` writes it."""
 
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Final, Literal, NamedTuple
 
 from accel_micro.comparison.compared import Compared, Comparison
 from accel_micro.report import comparison_words as words
 from accel_micro.report.comparison_layout import plan
-from accel_micro.report.words import clean, count
+from accel_micro.report.words import clean, count, wrapped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,8 +20,6 @@ FOLDED: Final[dict[str, int]] = {"invariant": 10, "inconclusive": 20}
 MOST_DIFFERENCES: Final = 12
 STYLES: Final = {"regression": "bold red", "improvement": "bold green", "inconclusive": "bold yellow"}
 """Colour is a help and carries nothing that the text does not say."""
-
-_WIDEST_TEXT: Final = 110
 
 
 class Line(NamedTuple):
@@ -193,13 +190,5 @@ def _list(mark: str, texts: Iterable[str], width: int, style: str, apart: bool =
 
 def _said(text: str, width: int, mark: str = "", style: str = "", hang: int = 0) -> Iterator[Line]:
     """Text whose further lines start below its first, to the right of a mark."""
-    wrapped = textwrap.wrap(
-        text,
-        max(20, min(width, _WIDEST_TEXT)),
-        initial_indent=mark,
-        subsequent_indent=" " * (len(mark) + hang),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    for line in wrapped:
+    for line in wrapped(text, width, mark, hang):
         yield Line(line, style)

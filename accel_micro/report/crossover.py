@@ -1,14 +1,13 @@
 """A crossover to a stream: a table for a terminal here, else as `crossover_export` writes it."""
 
 import sys
-import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import IO, TYPE_CHECKING, Final, Literal
 
 from accel_micro.comparison.crossed import Crossed
 from accel_micro.report import crossover_words as words
-from accel_micro.report.words import clean
+from accel_micro.report.words import clean, wrapped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,7 +16,6 @@ Format = Literal["table", "json", "markdown", "csv"]
 
 TITLES: Final = ("op", "size", "faster", "they cross at", "speed", "bound by")
 _GAP: Final = "  "
-_WIDEST_TEXT: Final = 110
 _WIDEST_FASTER: Final = 28
 _FASTER, _CROSSING = TITLES.index("faster"), TITLES.index("they cross at")
 
@@ -136,13 +134,5 @@ def _line(texts: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _said(text: str, width: int, mark: str = "", style: str = "", hang: int = 0) -> Iterator[tuple[str, str]]:
-    wrapped = textwrap.wrap(
-        text,
-        max(20, min(width, _WIDEST_TEXT)),
-        initial_indent=mark,
-        subsequent_indent=" " * (len(mark) + hang),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    for line in wrapped:
+    for line in wrapped(text, width, mark, hang):
         yield line, style

@@ -1,5 +1,6 @@
 """The words around the numbers: marks of flags, remedies, what an interval covers, a glossary."""
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -8,6 +9,9 @@ from accel_micro.measure.flags import REMEDIES
 from accel_micro.report import units
 from accel_micro.report.rows import Report, Row
 from accel_micro.stats.estimate import FEWEST_PROCESSES, Estimate
+
+WIDEST_TEXT: Final = 110
+"""Characters of a line of prose, however wide the terminal is."""
 
 FAILURE_REMEDIES: Final[dict[str, str]] = {
     "wrong result": "repeat the case alone; if it stays wrong, report it to PyTorch with the error",
@@ -190,3 +194,15 @@ def device_interval(low: float, high: float) -> str:
     least = units.quantity(low, "s", 2)
     same = least.split()[-1] == most.split()[-1]
     return f"{least.split()[0] if same else least} to {most}"
+
+
+def wrapped(text: str, width: int, mark: str = "", hang: int = 0) -> list[str]:
+    """Lines of a sentence in a terminal, those after the first below its text, to the right of the mark."""
+    return textwrap.wrap(
+        text,
+        max(20, min(width, WIDEST_TEXT)),
+        initial_indent=mark,
+        subsequent_indent=" " * (len(mark) + hang),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
