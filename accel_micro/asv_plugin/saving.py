@@ -4,6 +4,7 @@ asv writes results once, at the very end, over the old file: killing it loses ho
 it while it writes loses what was there before, too.
 """
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,8 @@ def path_of(results: Any) -> Path | None:
 
 def _write_renamed(original: Callable[..., Any]) -> Callable[..., Any]:
     def write_json(path: str, data: Any, api_version: int | None = None, compact: bool = False) -> None:
-        partial = Path(f"{path}.part")  # asv takes any other `.json` beside the results for a result
+        # Not ending in `.json`, which asv would take for a result; one a process, as two may write at once.
+        partial = Path(f"{path}.{os.getpid()}.part")
         try:
             original(str(partial), data, api_version, compact)
             partial.replace(path)

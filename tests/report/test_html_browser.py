@@ -12,7 +12,7 @@ from tests.report.fixtures import FACTS, FINDINGS, cpu_records, h100_records
 
 pytestmark = pytest.mark.slow
 
-pytest.importorskip("playwright.sync_api")
+expect = pytest.importorskip("playwright.sync_api").expect
 
 
 class Opened:
@@ -105,11 +105,12 @@ def test_a_case_opens_by_click_keyboard_and_link(h100: Opened) -> None:
     first.press("Enter")
     assert h100.page.locator(".more:visible").count() == 0
     h100.page.locator(".failed a").click()
+    expect(h100.page.locator(".more:visible")).to_have_count(1)
     assert "SIGKILL" not in h100.page.locator(".more:visible").inner_text()
     assert "trv" not in h100.page.locator(".more:visible").inner_text()
     assert "over budget" in h100.page.locator(".more:visible").inner_text()
     h100.page.locator(".roofline a").nth(1).click()
-    assert h100.page.locator(".more:visible").count() == 2
+    expect(h100.page.locator(".more:visible")).to_have_count(2)  # hashchange comes after the click
 
 
 def test_the_theme_can_be_switched_and_is_remembered(h100: Opened) -> None:
