@@ -30,7 +30,7 @@ from accel_micro.builds.disk import human_bytes
 from accel_micro.builds.environments import Environments, Lease
 from accel_micro.builds.index import BadIndex
 from accel_micro.builds.installed import TorchNotInstalled
-from accel_micro.builds.installing import BESIDE, MODULES, DefectiveWheel, Facts, NotInstalled, nowhere
+from accel_micro.builds.installing import BESIDE, MODULES, Broken, DefectiveWheel, Facts, NotInstalled, nowhere
 from accel_micro.builds.interpreters import NoInterpreter, find_interpreter
 from accel_micro.builds.pruning import limit_bytes, prune
 from accel_micro.builds.uv import UvError
@@ -166,7 +166,8 @@ class TorchEnvironment(asv.environment.Environment):  # type: ignore[misc]
             _note_defect(ledger, source, error)
             if run is not None:
                 run.installs.append(install_line(build.id, self.name, source, str(error)))
-            raise NoEnvironment(f"torch {build.version} could not be installed: {error}") from None
+            message = f"torch {build.version} could not be installed: {error}"
+            raise NoEnvironment(message, for_good=isinstance(error, Broken)) from None
         made = lease.environment
         if run is None or not run.interleaved:
             self.release()

@@ -23,7 +23,7 @@ from accel_micro.sweep import Sweep
 
 if TYPE_CHECKING:
     from accel_micro.asv_plugin.events import Listener
-    from accel_micro.asv_plugin.opening import Station, Where
+    from accel_micro.asv_plugin.opening import Station, Stations, Where
     from accel_micro.asv_plugin.state import Run
 
 __all__ = ["Measure", "SessionError", "interleaved"]
@@ -39,18 +39,34 @@ class Measure:
     def __init__(
         self,
         run: "Run",
-        benchmarks: Any,
-        stations: "Mapping[Where, Station]",
+        stations: "Stations",
         clocks: Sequence[str],
         results: Path,
         log: Path,
-        lacking: "Mapping[Where, str]",
+        lacking: "dict[Where, str]",
     ) -> None:
         self._lacking = lacking
         self._run, self._stations, self._clocks = run, stations, tuple(clocks)
-        self._benchmarks = benchmarks
-        self._names = _names(benchmarks)
+        self._benchmarks = stations.benchmarks
+        self._names = _names(self._benchmarks)
         self.session, self.results, self.log = run.session, results, log
+
+    def add(self, place: "Where") -> str | None:
+        """Have another place ready. Why it can never be, or None.
+
+        Raises:
+            EnvironmentLacks: it cannot be now: the network, or room on a disk.
+        """
+        from accel_micro.asv_plugin.errors import BuildBroken
+        from accel_micro.asv_plugin.opening import start
+
+        if place not in self._stations and place not in self._lacking:
+            try:
+                for _, why in start(self._stations.add([place])):
+                    self._lacking[place] = str(why)
+            except BuildBroken as error:
+                self._lacking[place] = str(error)
+        return self._lacking.get(place)
 
     def __call__(self, place: "Where", case: Case, lane: int = 0) -> Record:
         """Run one process of a case. What it left is returned, a failure too; so is why the case does not exist here.
@@ -253,7 +269,7 @@ def interleaved(
             read = clocks or run.profile.clocks
             run.profile = _unrestricted(run.profile)
             run.locks.acquire(devices)
-            benchmarks, stations = stack.enter_context(
+            stations = stack.enter_context(
                 opened(
                     conf,
                     places,
@@ -263,7 +279,7 @@ def interleaved(
                     lacking=lacking if partial else None,
                 )
             )
-            yield Measure(run, benchmarks, stations, read, Path(conf.results_dir), log_path, lacking)
+            yield Measure(run, stations, read, Path(conf.results_dir), log_path, lacking)
         except UserError as error:
             raise told(error, log_path) from None
 

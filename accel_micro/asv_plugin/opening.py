@@ -19,7 +19,7 @@ from asv.util import UserError
 
 from accel_micro.asv_plugin import saving, selection, state, switching
 from accel_micro.asv_plugin.environment import TOOL, TorchEnvironment
-from accel_micro.asv_plugin.errors import EnvironmentLacks, NoEnvironment, WrongUse
+from accel_micro.asv_plugin.errors import BuildBroken, EnvironmentLacks, NoEnvironment, WrongUse
 from accel_micro.asv_plugin.syncing import sync
 from accel_micro.builds import Build
 
@@ -96,6 +96,78 @@ class Station:
             self.save_seconds = self.saved_at - began
 
 
+class Stations(dict[Where, Station]):
+    """The places that are ready, and those that cannot be.
+
+    Attributes:
+        benchmarks: asv's list. lacking: place → why it cannot be run; `None` when that is an error.
+    """
+
+    def __init__(
+        self,
+        conf: Any,
+        *,
+        machine: str | None,
+        launch_method: str | None,
+        save: bool,
+        lacking: dict[Where, str] | None,
+    ) -> None:
+        super().__init__()
+        self.conf, self.save, self.lacking = conf, save, lacking
+        self.launch_method = launch_method or conf.launch_method or "auto"
+        self.machine = Machine.load(machine_name=machine, interactive=True)
+        if save:
+            self.machine.save(conf.results_dir)
+        self.repo = asv.repo.get_repo(conf)
+        self.benchmarks: Any = None
+
+    def add(self, places: Iterable[Where]) -> list[Station]:
+        """Have more places ready, all but their servers, and return their stations.
+
+        Raises:
+            EnvironmentLacks, WrongUse: as for `opened`. BuildBroken: it never can be run.
+        """
+        run = state.current()
+        lacking = self.lacking
+        known = {id(station) for station in self.values()}
+        stations = _stations(self.conf, self.repo, dict.fromkeys(places), self.machine, lacking, self)
+        for station in _each(stations):
+            if id(station) in known:
+                continue
+            with _may_lack(stations, station, lacking):
+                _install(self.conf, self.repo, station, self.save)
+                run.asking[selection.report_key(station.environment)] = selection.ask(station.environment)
+        self.update(stations)
+        ready = [station for station in _each(stations) if id(station) not in known]
+        if self.benchmarks is None and ready:
+            self.benchmarks = self._discover(ready[0])
+        for station in ready:
+            station.report = selection.report_of(station.environment)
+            switching.write_installs(run, station.results)
+            station.benchmark_dir = self.benchmarks.benchmark_dir
+            station.launch_method = self.launch_method
+        return ready
+
+    def _discover(self, first: Station) -> Any:
+        """Not what a profile selects, but all: the cases are chosen by whoever measures."""
+        found = Benchmarks._disc_benchmarks(
+            self.conf, self.repo, [first.environment], [first.build.id], False
+        )
+        benchmarks = Benchmarks(self.conf, found)
+        for benchmark in benchmarks.values():
+            if benchmark.get("timeout") is None:
+                benchmark["timeout"] = first.environment._default_benchmark_timeout
+        if self.save:
+            benchmarks.save()
+        return benchmarks
+
+    def close(self) -> None:
+        """Save results and end servers, whatever goes wrong with one of them."""
+        with contextlib.ExitStack() as stack:
+            for station in _each(self):
+                stack.callback(_close, state.current(), station)
+
+
 @contextlib.contextmanager
 def opened(
     conf: Any,
@@ -105,7 +177,7 @@ def opened(
     launch_method: str | None,
     save: bool,
     lacking: dict[Where, str] | None = None,
-) -> Iterator[tuple[Any, dict[Where, Station]]]:
+) -> Iterator[Stations]:
     """Every place ready, all at the same time, and asv's list of benchmarks.
 
     Places that are the same build in the same environment share a station. On leaving, results are saved and servers
@@ -117,37 +189,15 @@ def opened(
     Raises:
         EnvironmentLacks, WrongUse: a build is unknown or cannot be run here, or the suite cannot be imported.
     """
-    run = state.current()
-    known = Machine.load(machine_name=machine, interactive=True)
-    if save:
-        known.save(conf.results_dir)
-    repo = asv.repo.get_repo(conf)
-    stations = _stations(conf, repo, dict.fromkeys(places), known, lacking)
-    for station in _each(stations):
-        with _may_lack(stations, station, lacking):
-            _install(conf, repo, station, save)
-            run.asking[selection.report_key(station.environment)] = selection.ask(station.environment)
-    ready = _each(stations)
-    # Not what a profile selects, but all: the cases are chosen by whoever measures.
-    first = ready[0]
-    found = Benchmarks._disc_benchmarks(conf, repo, [first.environment], [first.build.id], False)
-    benchmarks = Benchmarks(conf, found)
-    for benchmark in benchmarks.values():
-        if benchmark.get("timeout") is None:
-            benchmark["timeout"] = first.environment._default_benchmark_timeout
-    if save:
-        benchmarks.save()
-    with contextlib.ExitStack() as stack:
-        for station in ready:
-            station.report = selection.report_of(station.environment)
-            switching.write_installs(run, station.results)
-            station.benchmark_dir = benchmarks.benchmark_dir
-            station.launch_method = launch_method or conf.launch_method or "auto"
-            stack.callback(_close, run, station)
-        for station, why in start(ready):
+    stations = Stations(conf, machine=machine, launch_method=launch_method, save=save, lacking=lacking)
+    try:
+        stations.add(places)
+        for station, why in start(_each(stations)):
             with _may_lack(stations, station, lacking):
                 raise why
-        yield benchmarks, stations
+        yield stations
+    finally:
+        stations.close()
 
 
 def _each(stations: Mapping[Where, Station]) -> list[Station]:
@@ -171,12 +221,17 @@ def _may_lack(
 
 
 def _stations(
-    conf: Any, repo: Any, places: Iterable[Where], machine: Any, lacking: dict[Where, str] | None
+    conf: Any,
+    repo: Any,
+    places: Iterable[Where],
+    machine: Any,
+    lacking: dict[Where, str] | None,
+    known: Mapping[Where, Station],
 ) -> dict[Where, Station]:
     synced = False
     failure: Exception | None = None
     stations: dict[Where, Station] = {}
-    shared: dict[tuple[str, str], Station] = {}
+    shared = {(station.build.id, station.environment.name): station for station in known.values()}
     for place in places:
         while True:
             try:
@@ -227,7 +282,7 @@ def _place(conf: Any, repo: Any, place: Where) -> tuple[Build, Any]:
         chosen = _environments(conf, f"{TOOL}:{python[1]}", name)
     why = chosen[0].why_not(repo.ledger, build)
     if why is not None:
-        raise EnvironmentLacks(why)
+        raise BuildBroken(why)
     return build, chosen[0]
 
 
@@ -256,7 +311,8 @@ def _install(conf: Any, repo: Any, station: Station, save: bool) -> None:
         try:
             station.environment.install_project(conf, repo, station.build.id)
         except NoEnvironment as error:
-            raise EnvironmentLacks(str(error)) from None
+            kind = BuildBroken if error.for_good else EnvironmentLacks
+            raise kind(str(error)) from None
     if save:
         repo.remember(station.build.id)
         station.results.load_data(conf.results_dir)

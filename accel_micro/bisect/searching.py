@@ -25,6 +25,8 @@ MAX_RUNS: Final = 500
 BLOCK: Final = 4
 """Processes of a block."""
 
+_ENDLESS: Final = 2**62
+
 Direction = str
 Measure = Callable[[Sequence[Build]], Sequence[float | None]]
 
@@ -159,6 +161,23 @@ class Search(Generic[Build]):
             if self._current is not None:
                 self._current.add(measured)
         self._advance()
+
+    def follow(self, event: Event) -> None:
+        """Do what another process with the same search did, told by its log.
+
+        Raises:
+            ValueError: this search would not have done that.
+        """
+        if event["event"] == "block":
+            allowed, self.max_runs = self.max_runs, _ENDLESS  # it may have been allowed more
+            block = self.next_block()
+            self.max_runs = allowed
+            if block is None or list(self._pending[block.number][2]) != list(event["builds"]):
+                raise ValueError(f"the search would not have asked for block {event['number']} of its log")
+        elif event["event"] == "values":
+            self.record(event["number"], event["seconds"])
+        elif event["event"] == "withdrawn":
+            self.withdraw(event["number"])
 
     def _take(self, number: int) -> tuple[Stage, Pair, list[int]]:
         if number not in self._pending:
@@ -355,18 +374,11 @@ def replay(
         names if builds is None else builds,
         direction=head["direction"],
         error_rate=head["error_rate"],
-        max_runs=2**62,
+        max_runs=_ENDLESS,
         seed=head["seed"],
     )
     state._log[0] = {**state._log[0], "max_runs": head["max_runs"]}
     for record in records:
-        if record["event"] == "block":
-            block = state.next_block()
-            if block is None or list(state._pending[block.number][2]) != list(record["builds"]):
-                raise ValueError(f"the search would not have asked for block {record['number']} of its log")
-        elif record["event"] == "values":
-            state.record(record["number"], record["seconds"])
-        elif record["event"] == "withdrawn":
-            state.withdraw(record["number"])
+        state.follow(record)
     state.max_runs = head["max_runs"] if max_runs is None else max_runs
     return state
