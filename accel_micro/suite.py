@@ -20,7 +20,7 @@ from accel_micro import profiles
 from accel_micro.definition import Definition, Op, WorkFunction
 from accel_micro.dtypes import FLOATS
 from accel_micro.measure import CLOCKS
-from accel_micro.measure.records import Case, Record
+from accel_micro.measure.records import Case, Record, method_name
 
 DEVICES: Final = ("cpu", "cuda", "mps", "xla", "xpu")
 """Values of the parameter `device`, the same on every machine, so that merged results line up."""
@@ -156,7 +156,7 @@ def _benchmark_class(made: Op, definition: Definition) -> type[OpBenchmark]:
     }
     for direction in ("forward", "backward") if made.backward else ("forward",):
         for clock in CLOCKS:
-            name = f"time_{direction}" + ("" if clock == "throughput" else f"_{clock}")
+            name = method_name(direction, clock)
             namespace[name] = _time_method(made, name, direction, clock)
     return type(definition.__name__, (OpBenchmark,), namespace)
 

@@ -133,7 +133,7 @@ class _Half:
 
 def name_of(case: Case) -> str:
     """A case as asv names it: `matmul.mm.time_forward('cpu', 'float32', 'm=64 k=64 n=64')`."""
-    return f"{case.op}.time_{case.direction}({case.device!r}, {case.dtype!r}, {case.shape!r})"
+    return case.named()
 
 
 def pair_up(stored: Stored, kind: Kind, scope: Scope, clocks: Sequence[str] = DEFAULT_CLOCKS) -> Paired:

@@ -68,6 +68,11 @@ class Peak:
     bytes_per_second: float | None = None
 
 
+def method_name(direction: str, clock: str) -> str:
+    """The method of an op's class that reads one clock: `time_forward`, `time_backward_device`."""
+    return f"time_{direction}" if clock == "throughput" else f"time_{direction}_{clock}"
+
+
 @dataclass(frozen=True)
 class Case:
     """op × shape × dtype × device, and the direction: `forward` or `backward`."""
@@ -82,6 +87,11 @@ class Case:
     def family(self) -> str:
         """The file under benchmarks/ that defines the op."""
         return self.op.split(".")[0]
+
+    def named(self, clock: str = "throughput") -> str:
+        """As asv names it: `matmul.mm.time_forward('cpu', 'float32', 'm=64 k=64 n=64')`."""
+        method = method_name(self.direction, clock)
+        return f"{self.op}.{method}({self.device!r}, {self.dtype!r}, {self.shape!r})"
 
     def __str__(self) -> str:
         return f"{self.op} {self.direction} {self.dtype} {self.shape} on {self.device}"
