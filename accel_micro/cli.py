@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from accel_micro.commands.bisect_cli import app as bisect_app
 from accel_micro.commands.builds_cli import app as builds_app
 from accel_micro.commands.calibrate_cli import calibrate
 from accel_micro.commands.common import ProfileName
@@ -26,6 +27,7 @@ app.add_typer(builds_app)
 app.command()(compare)
 app.command()(calibrate)
 app.command()(crossover)
+app.add_typer(bisect_app)
 app.command()(report)
 app.command()(ops)
 app.command()(coverage)

@@ -57,8 +57,9 @@ class Worker:
     """One that works on a bisection.
 
     Args:
-        journal: that it shares with the others. Where it is empty, `search` begins it.
-        search: a new one, or None to go on with the journal's.
+        journal: that it shares with the others.
+        search: a new one, which is the journal's `number`-th unless that has begun; None goes on with the last.
+        number: counted from 1.
         max_runs: processes that may be spent in all, if it is to be another number than the journal's.
 
     Raises:
@@ -66,19 +67,31 @@ class Worker:
     """
 
     def __init__(
-        self, journal: Journal, search: "Search[str] | None" = None, *, max_runs: int | None = None
+        self,
+        journal: Journal,
+        search: "Search[str] | None" = None,
+        *,
+        number: int = 1,
+        max_runs: int | None = None,
     ) -> None:
         self._journal, self._max_runs = journal, max_runs
         self._begun = self._followed = 0
         with journal.alone():
-            if search is not None:
+            events = journal.events()
+            if search is not None and sum(event["event"] == "search" for event in events) < number:
                 journal.write(search.log)
-            self._read(journal.events())
+                events = journal.events()
+            self._read(events)
 
     @property
     def search(self) -> "Search[str]":
         """The search, as far as this worker has followed it."""
         return self._search
+
+    @property
+    def number(self) -> int:
+        """Which search of the journal that is, counted from 1."""
+        return self._begun
 
     def run(
         self,

@@ -97,6 +97,10 @@ class Bisection:
         """Those of the search, without what was decided, which follows from them."""
         return [event for event in self._lines() if event.get("event") not in ("question", "decided", "note")]
 
+    def all_events(self) -> list[dict[str, Any]]:
+        """All but the question, in order."""
+        return [event for event in self._lines() if event.get("event") != "question"]
+
     def notes(self) -> list[dict[str, Any]]:
         """What workers noted beside the search, see `note`."""
         return [event for event in self._lines() if event.get("event") == "note"]

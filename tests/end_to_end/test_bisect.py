@@ -1,0 +1,172 @@
+"""`accel-micro bisect` on builds that answer at once, through the real asv, real environments and real processes."""
+
+import json
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.asv_plugin.builds import INIT, OPS, Builds
+from tests.asv_plugin.conftest import Suite, press_ctrl_c, wait_for
+from tests.end_to_end.bisecting import Bisecting
+
+pytestmark = pytest.mark.slow
+
+CULPRIT, BROKEN = 6, 5
+FAST, SLOW = 1e-3, 1.3e-3
+RANGE = ("--good", "20261101", "--bad", "20261109")
+CASE = "ops.plain.time_forward('cpu', 'float32', 'n=1')"
+
+
+@pytest.fixture(scope="module")
+def uv_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("uv-cache")
+
+
+@pytest.fixture
+def bisecting(suite: Suite, uv_cache: Path) -> Bisecting:
+    suite.environment["UV_CACHE_DIR"] = str(uv_cache)
+    builds = Builds(suite, Path(suite.environment["ACCEL_MICRO_INDEXES"]))
+    (suite.path / "benchmarks" / "ops.py").write_text(OPS)
+    for day in range(1, 10):
+        init = INIT.format(seconds=FAST if day < CULPRIT else SLOW)
+        builds.nightly(day, git=f"{day:040x}", init="raise ImportError('broken')" if day == BROKEN else init)
+    return Bisecting(builds)
+
+
+def journal(bisecting: Bisecting) -> Path:
+    (found,) = (bisecting.builds.suite.results / "bisections").glob("*.jsonl")
+    return found
+
+
+def values(bisecting: Bisecting) -> list[dict[str, object]]:
+    lines = journal(bisecting).read_text().splitlines()
+    return [event for event in map(json.loads, lines) if event["event"] == "values"]
+
+
+def has_values(bisecting: Bisecting, count: int) -> bool:
+    found = list((bisecting.builds.suite.results / "bisections").glob("*.jsonl"))
+    return bool(found) and found[0].read_text().count('"event":"values"') >= count
+
+
+def test_a_culprit_is_named_with_the_broken_build_beside_it_and_its_points_are_published(
+    bisecting: Bisecting,
+) -> None:
+    done = bisecting.run(CASE, *RANGE)
+    assert done.code == 0, done.output
+    assert "Time per call: 30.0 % slower" in done.output or "Time per call: 29." in done.output
+    assert re.search(r"last good +2\.15\.0\.dev20261104\n", done.output)
+    assert re.search(r"first bad +2\.15\.0\.dev20261106\n", done.output)
+    assert "suspects too 2.15.0.dev20261105" in done.output
+    assert f"compare/{4:040x}...{6:040x}" in done.output
+    found = bisecting.builds.results()
+    assert {"20261101", "20261104", "20261106", "20261109"} <= set(found), "asv's results have the builds"
+    published = bisecting.builds.asv("publish")
+    assert published.code == 0, published.output
+
+    replayed = bisecting.run("replay", "--format", "json")
+    assert replayed.code == 0, replayed.output
+    answer = json.loads(replayed.output)
+    (step,) = answer["steps"]
+    assert step["good"]["git_version"] == f"{4:040x}"
+    assert [one["version"][:19] for one in step["suspects"]] == [
+        "2.15.0.dev20261105",
+        "2.15.0.dev20261106",
+    ] or [one["version"] for one in step["suspects"]] == ["2.15.0.dev20261105", "2.15.0.dev20261106"]
+    issue = bisecting.run("replay", "--format", "markdown")
+    assert "Reproducer" in issue.output
+    log = bisecting.run("log")
+    assert "confirmed: torch 2.15.0.dev20261104 and torch 2.15.0.dev20261106" in log.output
+
+
+@pytest.mark.parametrize("how", ["killed", "interrupted"])
+def test_what_was_measured_survives_and_resume_goes_on(bisecting: Bisecting, how: str) -> None:
+    process = bisecting.start(CASE, *RANGE)
+    wait_for(lambda: has_values(bisecting, 3), 200)
+    if how == "killed":
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=60)
+    else:
+        press_ctrl_c(process)
+        output = process.communicate(timeout=60)[0]
+        assert process.returncode == 130, output
+        assert "--resume goes on" in output
+        assert "Traceback" not in output
+    before = values(bisecting)
+    done = bisecting.run("--resume")
+    assert done.code == 0, done.output
+    assert re.search(r"first bad +2\.15\.0\.dev20261106\n", done.output)
+    after = values(bisecting)
+    assert after[: len(before)] == before, "nothing is measured again"
+    given_up = journal(bisecting).read_text().count('"event":"withdrawn"')
+    assert given_up <= 1, "at most the block in flight is lost"
+
+
+def test_two_workers_share_a_bisection(bisecting: Bisecting, tmp_path: Path) -> None:
+    first = bisecting.start(CASE, *RANGE)
+    wait_for(lambda: has_values(bisecting, 1), 200)
+    other = tmp_path / "other"
+    other.mkdir(mode=0o700)
+    second = bisecting.start("--resume", XDG_RUNTIME_DIR=str(other))  # it holds the CPU of another machine
+    outputs = [process.communicate(timeout=280)[0] for process in (first, second)]
+    assert [first.returncode, second.returncode] == [0, 0], "\n".join(outputs)
+    answers = [re.findall(r"(?:last good|first bad) .*", output) for output in outputs]
+    assert answers[0] == answers[1]
+    workers = {event["worker"] for event in values(bisecting)}
+    assert len(workers) == 2, "both have measured"
+
+
+def test_a_script_decides_by_its_exit_code_or_its_last_line(bisecting: Bisecting, tmp_path: Path) -> None:
+    script = tmp_path / "check.py"
+    script.write_text(
+        "import sys, torch\n"
+        "if '06' in torch.__version__[-8:]: sys.exit(125)\n"
+        "print('some words')\nprint(torch.seconds)\n"
+        "sys.exit(torch.seconds > 1.1e-3 and len(sys.argv) > 1)\n"
+    )
+    done = bisecting.run("--script", str(script), "--argument", "judge", *RANGE)
+    assert done.code == 0, done.output
+    assert "It stopped working with torch 2.15.0.dev20261107" in done.output
+    assert "suspects too 2.15.0.dev20261105, 2.15.0.dev20261106" in done.output
+    done = bisecting.run("--script", str(script), "--regress", "slower", *RANGE)
+    assert done.code == 0, done.output
+    assert "% slower with torch 2.15.0.dev20261107" in done.output
+
+
+def test_ends_that_do_not_differ_are_not_reproduced(bisecting: Bisecting) -> None:
+    done = bisecting.run(CASE, "--good", "20261101", "--bad", "20261104")
+    assert done.code == 4, done.output
+    assert done.output.splitlines()[-4].startswith("Not reproduced: torch 2.15.0.dev20261101")
+    assert "Traceback" not in done.output
+
+
+def test_a_good_build_is_looked_for_further_and_further_back(bisecting: Bisecting) -> None:
+    done = bisecting.run(CASE)
+    assert done.code == 0, done.output
+    assert "no change since torch 2.15.0.dev20261107; looking further back" in done.output
+    assert re.search(r"first bad +2\.15\.0\.dev20261106\n", done.output)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "Usage"),
+        (("--good", "20261101"), "what is to be bisected?"),
+        (("nothing", *RANGE), "no case on cpu matches 'nothing'"),
+        ((CASE, "--good", "20261109", "--bad", "20261101"), "is newer than the bad one"),
+        ((CASE, "--good", "20261105", "--bad", "20261105"), "both ends are torch 2.15.0.dev20261105"),
+        ((CASE, "--good", "20271105"), "no nightly is known of 20271105; the nearest are"),
+        ((CASE, *RANGE, "--error-rate", "0.7"), "--error-rate must be"),
+        (("--script", "absent.py", *RANGE), "there is no script absent.py"),
+        (("--resume", "2031"), "there is no bisection called '2031'; there are: none"),
+        (("log",), "there is no bisection"),
+        ((CASE, "--from-report"), "holds no results"),
+    ],
+)
+def test_wrong_use_gets_a_sentence(bisecting: Bisecting, arguments: tuple[str, ...], said: str) -> None:
+    done = bisecting.run(*arguments)
+    assert done.code == 2, done.output
+    assert said in done.output
+    assert "Traceback" not in done.output
