@@ -30,7 +30,7 @@ _NOISE_LEAST: Final = 1e-6  # noises less likely after the gate are left out: a 
 _PAUSE: Final = 4  # blocks of search before a pair that failed is tested again
 
 _QUANTILES: Final = ((1 / 3, 2 / 3), (1 / 6, 5 / 6), (0.45, 0.9), (0.1, 0.55))
-"""Of the posterior: which builds are run next, for the first block in flight, the second, and so on."""
+"""Of the posterior: which builds are run next, for the first slot of blocks in flight, the second, and so on."""
 
 Pair = tuple[int, int]
 Outcome = Literal["confirmed", "not_reproduced"]
@@ -170,22 +170,22 @@ class Hunt:
             self.levels.tests[key] = Evidence(self.hypotheses, weights)
         return self.levels.tests[key]
 
-    def propose(self, usable: Sequence[int], in_flight: int) -> tuple[Stage, Pair, list[int]]:
+    def propose(self, usable: Sequence[int], slot: int) -> tuple[Stage, Pair, list[int]]:
         """What to run next: for what, which two builds it compares, and the builds, in order of number.
 
         Args:
-            in_flight: blocks that were handed out and not recorded yet.
+            slot: 0 for the only block in flight; blocks in flight at once have slots of their own.
         """
         if self.stage != "search":
             low, high = self.pair
             return self.stage, self.pair, [low, low, high, high]
         ends = usable[0], usable[-1]
-        return "search", ends, sorted([*ends, *self._between(usable, in_flight)])
+        return "search", ends, sorted([*ends, *self._between(usable, slot)])
 
-    def _between(self, usable: Sequence[int], in_flight: int) -> tuple[int, int]:
+    def _between(self, usable: Sequence[int], slot: int) -> tuple[int, int]:
         # Of build usable[i + 1]: how likely the step is before it. Rounded, so that all machines break ties alike.
         inner = np.round(np.cumsum(self._mass(usable))[:-1], 9)
-        first, second = (int(np.abs(inner - q).argmin()) for q in _QUANTILES[in_flight % len(_QUANTILES)])
+        first, second = (int(np.abs(inner - q).argmin()) for q in _QUANTILES[slot % len(_QUANTILES)])
         if first == second and len(inner) > 1:
             up = second + 1 < len(inner) and (inner[second] < 0.5 or second == 0)
             second += 1 if up else -1

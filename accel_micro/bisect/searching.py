@@ -70,6 +70,7 @@ class Search(Generic[Build]):
         self._steps: list[Pair] = []
         self._measured: list[Measured] = []
         self._pending: dict[int, tuple[Stage, Pair, list[int]]] = {}
+        self._slots: dict[int, int] = {}
         self._numbers = 0
         self._succeeded = np.zeros(len(builds), dtype=int)
         self._failed = np.zeros(len(builds), dtype=int)
@@ -117,10 +118,12 @@ class Search(Generic[Build]):
             return None
         number = self._numbers
         self._numbers += 1
-        stage, pair, builds = self._current.propose(self._usable(self._current), len(self._pending))
+        # The lowest that is free: two that work side by side keep theirs, and one of them always asks for the middle.
+        slot = next(slot for slot in range(len(self._slots) + 1) if slot not in self._slots.values())
+        stage, pair, builds = self._current.propose(self._usable(self._current), slot)
         order = np.random.default_rng([self.seed, number]).permutation(len(builds))
         builds = [builds[i] for i in order]
-        self._pending[number] = stage, pair, builds
+        self._pending[number], self._slots[number] = (stage, pair, builds), slot
         self._note("block", number=number, stage=stage, builds=builds)
         return Block(number, tuple(self.builds[build] for build in builds))
 
@@ -182,6 +185,7 @@ class Search(Generic[Build]):
     def _take(self, number: int) -> tuple[Stage, Pair, list[int]]:
         if number not in self._pending:
             raise ValueError(f"block {number} is not in flight")
+        del self._slots[number]
         return self._pending.pop(number)
 
     def _note(self, event: str, **what: Any) -> None:

@@ -290,6 +290,21 @@ def test_blocks_in_flight_search_different_builds() -> None:
     assert len(asked) == 3 and len(set.union(*asked)) == 6
 
 
+def test_two_workers_that_take_turns_come_to_an_end() -> None:
+    truth = [1.0] * 6 + [1.3] * 5
+    state = Search(list(range(11)))
+    flying = [state.next_block(), state.next_block()]
+    for turn in range(100):
+        done = flying[turn % 2]
+        assert done is not None
+        state.record(done, [truth[build] for build in done.builds])
+        flying[turn % 2] = state.next_block()
+        if flying[turn % 2] is None:
+            break
+    assert state.result().culprit == (5, 6)
+    assert state.runs <= 80
+
+
 def test_blocks_in_flight_count_for_the_budget() -> None:
     state = Search(range(10), max_runs=10)
     first, second = state.next_block(), state.next_block()

@@ -76,7 +76,7 @@ def test_a_culprit_is_named_with_the_broken_build_beside_it_and_its_points_are_p
         "2.15.0.dev20261106",
     ] or [one["version"] for one in step["suspects"]] == ["2.15.0.dev20261105", "2.15.0.dev20261106"]
     issue = bisecting.run("replay", "--format", "markdown")
-    assert "Reproducer" in issue.output
+    assert "Commits between them" in issue.output
     log = bisecting.run("log")
     assert "confirmed: torch 2.15.0.dev20261104 and torch 2.15.0.dev20261106" in log.output
 
