@@ -42,10 +42,12 @@ class Accelerator(Device):
             kind = current_kind()
         except DeviceUnavailable as reason:
             return str(reason)
-        if kind != self.kind:
-            return f"this torch build drives {kind or 'no accelerator'}, not {self.kind}"
         import torch
 
+        if kind is None:
+            return f"this torch ({torch.__version__}) drives no accelerator here: none is built in, or none is found"
+        if kind != self.kind:
+            return f"this torch build drives {kind}, not {self.kind}"
         count = torch.accelerator.device_count()
         return (
             None if self.index < count else f"{self.name} does not exist: torch shows {count} of {self.kind}"

@@ -6,6 +6,7 @@ shared with results.
 
 import contextlib
 import csv
+import importlib.util
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -95,6 +96,13 @@ def parse_uuids(text: str) -> list[tuple[int, str, str]]:
         if number is not None:
             found.append((number, row[1].strip(), row[2].strip()))
     return found
+
+
+def watched() -> bool | None:
+    """Whether a process of this Python can ask NVML about clocks; None where there is no NVIDIA driver to ask."""
+    if with_nvml(lambda nvml: nvml.nvmlDeviceGetCount()):
+        return True
+    return False if importlib.util.find_spec("pynvml") is None else None
 
 
 def card_of_slice(uuid: str) -> str | None:
