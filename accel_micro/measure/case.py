@@ -151,7 +151,7 @@ def _measure(
         peak_memory_bytes=memory,
         device_interval=sampler.device_interval,
         precision=device.precision(),
-        hardware=_hardware(device, sampler),
+        hardware=sampler.hardware,
         seconds=stopwatch.seconds,
     )
 
@@ -409,16 +409,6 @@ def _read_clocks(device: Device, sampler: Sampler, clocks: Sequence[str], sample
             "; ".join(f"the {clock} clock cannot be read: {reason}" for clock, reason in unreadable.items())
         )
     return processes
-
-
-def _hardware(device: Device, sampler: Sampler) -> dict[str, Any]:
-    """Which card was measured, and what its driver said meanwhile."""
-    facts: dict[str, Any] = {"device": device.name, "card": device.card()} if device.card() else {}
-    if device.unwatched is not None:
-        return {**facts, "unwatched": device.unwatched}
-    if device.watch is None:
-        return facts
-    return {**facts, **device.watch.facts(), **sampler.seen.facts()}
 
 
 def _flagged(processes: Mapping[str, Process], flag: Flag) -> dict[str, Process]:

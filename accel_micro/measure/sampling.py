@@ -97,6 +97,15 @@ class Sampler:
         result, self.first_call_seconds = self._blocks.first_call()
         return result
 
+    @property
+    def hardware(self) -> dict[str, Any]:
+        """Which card was measured, and what its driver said meanwhile, or why it was not asked."""
+        device = self.device
+        facts: dict[str, Any] = {"device": device.name, "card": device.card()} if device.card() else {}
+        if device.unwatched is not None:
+            return {**facts, "unwatched": device.unwatched}
+        return facts if device.watch is None else {**facts, **device.watch.facts(), **self.seen.facts()}
+
     def read(self, clock: str, samples: int = SAMPLES) -> Process:
         """One process of samples by one clock. Raises what `read_together` raises, and QueueTooShort."""
         processes, unreadable = self.read_together((clock,), samples)

@@ -1,6 +1,8 @@
 """Two cards of one host through the real asv: two machines in the results, at once, and each card once at a time."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,39 @@ def test_runs_on_two_cards_make_two_machines(cards: Suite) -> None:
     assert second_facts["cuda_card"] == f"1 ({fingerprint(str(TWO_CARDS[1].uuid))})"
     assert second_facts["gpu"] == TWO_CARDS[1].name
     assert str(TWO_CARDS[1].uuid) not in json.dumps(second_facts)
+
+
+PROGRAM = """
+import json, sys
+from accel_micro.asv_plugin.interleaving import SessionError, interleaved
+from accel_micro.asv_plugin.opening import Where
+from accel_micro.measure.records import Case
+
+try:
+    with interleaved(places=[Where()], devices=["cuda"], machine=sys.argv[1]) as measure:
+        record = measure(Where(), Case("ops.waits", "forward", "cuda", "float32", "hold=0"))
+        print(json.dumps([record.machine, record.hardware["device"]]))
+except SessionError as error:
+    print(json.dumps([error.exit_code, str(error)]))
+"""
+
+
+def test_what_is_measured_again_is_measured_on_the_card_of_its_results(cards: Suite) -> None:
+    assert cards.asv(*SHORT, devices="cuda:1").code == 0
+    second = f"{HOST}-cuda1"
+
+    def again(**variables: str) -> Any:
+        command = [sys.executable, "-c", PROGRAM, second]
+        return json.loads(
+            subprocess.check_output(command, cwd=cards.path, env={**cards.environment, **variables})
+        )
+
+    assert again() == [second, "cuda:1"]
+    assert again(CUDA_VISIBLE_DEVICES="1") == [second, "cuda"]
+    code, why = again(CUDA_VISIBLE_DEVICES="0")
+    assert code == 3
+    assert why.startswith(f"results of machine {second} are of cuda card 1 (")
+    assert len(records(cards, second)) == 3
 
 
 def test_a_card_that_a_variable_makes_the_first_is_still_the_second_machine(cards: Suite) -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from accel_micro.devices.base import Unwatched
 from accel_micro.devices.nvml import NOT_INSTALLED, NvmlWatch
-from accel_micro.measure.case import _hardware
 from accel_micro.measure.process import Process
 from accel_micro.measure.sampling import Sampler
 from tests.devices.gpus import HERTZ, UUIDS, CudaOnPaper, Gpus, PaperNvml
@@ -37,7 +36,7 @@ def read(gpus: Gpus, samples: int = 8, budget: float = 0.5) -> tuple[dict[str, P
     with device.session():
         sampler = Sampler(device, gpus.call(HOST, DEVICE), budget)
         processes, unreadable = sampler.read_together(("throughput", "dispatch", "device"), samples)
-        hardware = _hardware(device, sampler)
+        hardware = sampler.hardware
     assert not unreadable
     return processes, hardware
 
