@@ -30,7 +30,15 @@ from accel_micro.builds.disk import human_bytes
 from accel_micro.builds.environments import Environments, Lease
 from accel_micro.builds.index import BadIndex
 from accel_micro.builds.installed import TorchNotInstalled
-from accel_micro.builds.installing import BESIDE, MODULES, Broken, DefectiveWheel, Facts, NotInstalled, nowhere
+from accel_micro.builds.installing import (
+    BESIDE,
+    MODULES,
+    Broken,
+    DefectiveWheel,
+    Facts,
+    NotInstalled,
+    nowhere,
+)
 from accel_micro.builds.interpreters import NoInterpreter, find_interpreter
 from accel_micro.builds.pruning import limit_bytes, prune
 from accel_micro.builds.uv import UvError
