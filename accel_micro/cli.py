@@ -9,7 +9,7 @@ import typer
 from accel_micro.commands.bisect_cli import app as bisect_app
 from accel_micro.commands.builds_cli import app as builds_app
 from accel_micro.commands.calibrate_cli import calibrate
-from accel_micro.commands.common import ProfileName
+from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, ProfileName, say_error
 from accel_micro.commands.compare_cli import compare
 from accel_micro.commands.coverage_cli import coverage
 from accel_micro.commands.crossover_cli import crossover
@@ -79,7 +79,9 @@ def accel_micro(
 def quick(
     device: Annotated[
         list[str] | None,
-        typer.Option(help="Device to time, repeatable; else the CPU and each accelerator here."),
+        typer.Option(
+            help="Device to time, repeatable; else the CPU and each accelerator here. cuda:1 is the second GPU."
+        ),
     ] = None,
     bench: Annotated[
         list[str] | None,
@@ -123,6 +125,9 @@ def quick(
 def doctor(
     format: Annotated[FactFormat, typer.Option(help="For people or for programs.")] = FactFormat.text,
     interval: Annotated[float, typer.Option(min=0.01, help="Seconds to watch what else runs.")] = 1.0,
+    device: Annotated[
+        str | None, typer.Option(help="Only what matters to runs on this device, such as cuda:1.")
+    ] = None,
 ) -> None:
     """Say what this machine is, and what about it would spoil timings.
 
@@ -131,6 +136,18 @@ def doctor(
     from accel_micro import doctor
 
     facts, torch_facts = doctor.examine(interval)
+    if device is not None:
+        from accel_micro.devices import DeviceUnavailable, UnknownDevice
+        from accel_micro.doctor.one_device import only
+
+        try:
+            facts = only(facts, device)
+        except UnknownDevice as error:
+            say_error(str(error))
+            raise typer.Exit(WRONG_USE) from None
+        except DeviceUnavailable as error:
+            say_error(str(error))
+            raise typer.Exit(ENVIRONMENT) from None
     findings = doctor.diagnose(facts, torch_facts)
     if format is FactFormat.json:
         import json

@@ -124,7 +124,8 @@ def why_skipped(
     if facts["unavailable"] is not None:
         return str(facts["unavailable"])
     if op["clock"] not in facts["clocks"]:
-        return f"{device} has no {op['clock']} clock"
+        why = facts.get("lacks", {}).get(op["clock"])
+        return f"{device} has no {op['clock']} clock" + (f": {why}" if why else "")
     if op["clock"] not in profile.clocks:
         return f"profile {profile.name} does not read the {op['clock']} clock"
     if dtype not in profile.dtypes(device):

@@ -89,8 +89,9 @@ class OpBenchmark:
             NotImplementedError: asv's way to skip; the message is the reason.
         """
         from accel_micro import devices
+        from accel_micro.devices.chosen import name_of
 
-        chosen = devices.get(device)
+        chosen = devices.get(name_of(device))
         reason = chosen.unavailable() or self.op.why_unsupported(device, dtype, shape)
         if reason is None and chosen.on_cpu:
             reason = self.op.why_too_long_on_cpu(dtype, shape)
@@ -114,6 +115,7 @@ class OpBenchmark:
         budget_seconds: float | None = None,
     ) -> Record:
         """Measure one case in this process with the given clocks. A failure is in the record, not raised."""
+        from accel_micro.devices.chosen import name_of
         from accel_micro.measure import SAMPLES
         from accel_micro.measure.case import measure_case
 
@@ -122,6 +124,7 @@ class OpBenchmark:
             return measure_case(
                 self.case(direction, device, dtype, shape),
                 lambda inputs: self.op.build(inputs, arguments, stack),
+                device=name_of(device),
                 clocks=clocks,
                 samples=samples or SAMPLES,
                 budget_seconds=budget_seconds or profiles.get().budget_seconds,
@@ -132,6 +135,7 @@ class OpBenchmark:
 
     def check(self, direction: str, device: str, dtype: str, shape: str) -> Record:
         """Compare one case with float64 in this process and time nothing. A failure is in the record, not raised."""
+        from accel_micro.devices.chosen import name_of
         from accel_micro.measure.case import check_case
 
         arguments = self.op.arguments(shape)
@@ -139,6 +143,7 @@ class OpBenchmark:
             return check_case(
                 self.case(direction, device, dtype, shape),
                 lambda inputs: self.op.build(inputs, arguments, stack),
+                device=name_of(device),
                 stated=self.op.stated_work(direction, dtype, shape),
                 tolerance=self.op.tolerance,
             )

@@ -43,10 +43,14 @@ from accel_micro.builds.interpreters import NoInterpreter, find_interpreter
 from accel_micro.builds.pruning import limit_bytes, prune
 from accel_micro.builds.uv import UvError
 from accel_micro.builds.wheels import PROJECT, ChangedFile
+from accel_micro.host import nvidia
 from accel_micro.results.installs import install_line
 
 TOOL: Final = "torch"
 """The value of asv's `environment_type` and of `-E`."""
+
+NVML: Final = "nvidia-ml-py"
+"""With which benchmark processes ask NVIDIA's driver about clocks; the extra `nvidia` of accel_micro."""
 
 RETRY_VARIABLE: Final = "ACCEL_MICRO_RETRY"
 """Set to try again what is remembered as broken."""
@@ -94,6 +98,8 @@ class TorchEnvironment(asv.environment.Environment):  # type: ignore[misc]
         extra = [
             _project(name) + (f"=={version}" if version else "") for name, version in requirements.items()
         ]
+        if nvidia.watched():  # whoever watches clocks with the installed torch does so with all builds
+            extra.append(NVML)
         self._store = Environments.below(Path(conf.env_dir), beside=(*BESIDE, *extra), say=_say)
         self._leases: dict[str, Lease] = {}
         self._executable: Path | None = None

@@ -6,6 +6,7 @@ from typing import Any, Final
 from accel_micro import host
 from accel_micro.asv_plugin import saving
 from accel_micro.asv_plugin.state import Batch, Run
+from accel_micro.devices import chosen
 from accel_micro.measure.records import append_line
 from accel_micro.results.sessions import FILE_NAME
 
@@ -30,7 +31,7 @@ def header(run: Run, batch: Batch) -> dict[str, Any]:
         "started": run.started,
         "command": sys.argv,
         "profile": run.profile.name,
-        "devices": list(run.asked),
+        "devices": [chosen.name_of(device) for device in run.asked],
         "machine": batch.results.params.get("machine"),
         "build": batch.results.commit_hash,
         "environment": batch.environment,

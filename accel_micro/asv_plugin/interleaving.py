@@ -242,7 +242,8 @@ def interleaved(
     Args:
         config, results, listener, machine, launch_method, save, log: as for `session.run`.
         places: the builds; the same one may stand there once for both sides of a comparison.
-        devices: those that will be asked for, else all; they are locked now, and others when they are measured.
+        devices: those that will be asked for, else all; they are locked now, and others when they are measured. Of
+            several cards `cuda:1` is the second; without an index it is the one that the machine's results are of.
         clocks: that every process reads, where the device has them; else those of the profile.
         partial: a build that cannot be run here costs itself only, unless none can: its records say why.
 
@@ -254,16 +255,18 @@ def interleaved(
     from asv.util import UserError
 
     from accel_micro.asv_plugin import state
+    from accel_micro.asv_plugin.machine import devices_of
     from accel_micro.asv_plugin.opening import opened
 
     conf = configured(config, results, None)
     conf.branches = []
-    values = {profiles.ENVIRONMENT_VARIABLE: profile, state.DEVICES_VARIABLE: ",".join(devices) or None}
     lacking: dict[Where, str] = {}
     with contextlib.ExitStack() as stack:
-        stack.enter_context(variables(values))
         log_path = stack.enter_context(quiet(log))
         try:
+            names = ",".join(devices_of(machine, devices))
+            values = {profiles.ENVIRONMENT_VARIABLE: profile, state.DEVICES_VARIABLE: names or None}
+            stack.enter_context(variables(values))
             run = stack.enter_context(state.running(*([listener] if listener else [])))
             run.embedded = run.interleaved = True
             read = clocks or run.profile.clocks

@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -24,7 +25,7 @@ from accel_micro.asv_plugin.events import CaseFinished, CaseStarted
 from accel_micro.asv_plugin.state import OP_KEY, Batch
 from accel_micro.asv_plugin.timing import PROCESS_ATTRIBUTE
 from accel_micro.measure import CLOCKS
-from accel_micro.measure.records import SUFFIX, Case, Record, append
+from accel_micro.measure.records import SUFFIX, Case, Failure, Record, append
 
 _NOT_RUN: Final = asv.runner.BenchmarkResult(
     result=[float("nan")], samples=[None], number=[None], errcode=0, stderr="", profile=None
@@ -165,7 +166,7 @@ class _Process:
                 result.errcode, result.stderr, benchmark["timeout"], failures.kernel_kills() - kills
             ),
         )
-        record = self._completed(record, self.run_.rounds[key])
+        record = self._completed(_on_the_locked_card(record, self.run_.cards), self.run_.rounds[key])
         self._keep(record)
         spool.unlink(missing_ok=True)
         answers = {name: self._answer(record, clock, result) for clock, name in self.names.items()}
@@ -249,6 +250,19 @@ def _survive(
         spawner.chosen = chosen
         spawner.preimport()
         return _NOT_RUN._replace(result=[None], errcode=code, stderr=output)
+
+
+def _on_the_locked_card(record: Record, cards: Mapping[str, str]) -> Record:
+    """The record, or a failure where the process found itself on another card than the run holds."""
+    locked, used = cards.get(record.case.device), record.hardware.get("card")
+    if not locked or not used or not re.fullmatch("[0-9a-f]{8}", str(used)) or locked == used:
+        return record
+    return Record(
+        record.case,
+        failure=Failure(
+            "failed", f"torch measured card {used}, and the run holds card {locked}; its order is another"
+        ),
+    )
 
 
 def _read(spool: Path) -> Record | None:

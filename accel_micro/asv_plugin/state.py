@@ -18,11 +18,12 @@ from accel_micro import profiles
 from accel_micro.asv_plugin.errors import WrongUse
 from accel_micro.asv_plugin.events import Event, Listener
 from accel_micro.asv_plugin.locking import DeviceLocks
+from accel_micro.devices import chosen
+from accel_micro.host import cards
 from accel_micro.measure.records import Case, Record
 from accel_micro.suite import DEVICES
 
-DEVICES_VARIABLE: Final = "ACCEL_MICRO_DEVICES"
-"""Devices that are run, separated by commas; all that the machine has when it is empty."""
+DEVICES_VARIABLE: Final = chosen.VARIABLE
 
 OP_KEY: Final = "accel_micro"
 """Under which asv's list of benchmarks holds the suite's facts about one."""
@@ -66,6 +67,7 @@ class Run:
         stopped: somebody pressed Ctrl-C.
         embedded: begun from Python, where errors are raised rather than printed.
         interleaved: rounds go over all builds in turn, so their environments are used to the end.
+        cards: fingerprints of the cards that are measured, by kind of device, where they are known.
         unmeasured: id of a build that could not be measured → why.
         installs: lines about installations that are not written yet, see `results.installs`.
         at_end: what is called when the session ends.
@@ -89,6 +91,7 @@ class Run:
     stopped: bool = False
     embedded: bool = False
     interleaved: bool = False
+    cards: dict[str, str] = field(default_factory=dict)
     unmeasured: dict[str, str] = field(default_factory=dict)
     installs: list[dict[str, Any]] = field(default_factory=list)
     at_end: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
@@ -135,7 +138,7 @@ def running(*listeners: Listener) -> Iterator[Run]:
     if _current is not None:
         yield _current
         return
-    with tempfile.TemporaryDirectory(prefix="accel-micro-") as spool:
+    with tempfile.TemporaryDirectory(prefix="accel-micro-") as spool, _counted_as_the_driver_does():
         _current = Run(listeners=list(listeners), spool=Path(spool))
         try:
             yield _current
@@ -187,8 +190,20 @@ def _profile() -> profiles.Profile:
 
 
 def _asked_devices() -> tuple[str, ...]:
-    asked = tuple(filter(None, os.environ.get(DEVICES_VARIABLE, "").replace(",", " ").split()))
-    unknown = [name for name in asked if name not in DEVICES]
-    if unknown:
-        raise WrongUse(f"unknown device {unknown[0]!r}; known: {', '.join(DEVICES)}")
-    return asked or DEVICES
+    try:
+        return tuple(chosen.asked()) or DEVICES
+    except ValueError as error:
+        raise WrongUse(str(error)) from None
+
+
+@contextlib.contextmanager
+def _counted_as_the_driver_does() -> Iterator[None]:
+    """CUDA numbers GPUs as nvidia-smi does, in all processes of the run, unless somebody wants another order."""
+    if cards.ORDER_VARIABLE in os.environ:
+        yield
+        return
+    os.environ[cards.ORDER_VARIABLE] = cards.BUS_ORDER
+    try:
+        yield
+    finally:
+        os.environ.pop(cards.ORDER_VARIABLE, None)

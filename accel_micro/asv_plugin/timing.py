@@ -27,6 +27,7 @@ PRELOADED: Final = (
     "filelock",
     "platformdirs",
     "psutil",
+    "pynvml",
     "torch._dynamo",
     "torch.profiler",
     "torch.utils.flop_counter",

@@ -147,7 +147,7 @@ def bench(request: Request) -> Iterator[Bench]:
     ) as measure:
         devices = measure.devices(installed)
         for name in request.devices:
-            if name not in devices:
+            if name.partition(":")[0] not in devices:
                 raise SessionError(
                     f"{name} is not to be had here; there is {', '.join(devices)}", NOTHING_TIMED
                 )

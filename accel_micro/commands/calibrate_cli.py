@@ -27,7 +27,9 @@ class Format(str, Enum):
 def calibrate(
     device: Annotated[
         list[str] | None,
-        typer.Option(help="Device to calibrate, repeatable; else the CPU and each accelerator here."),
+        typer.Option(
+            help="Device to calibrate, such as cuda:1, repeatable; else the CPU and each accelerator here."
+        ),
     ] = None,
     minutes: Annotated[
         float | None,

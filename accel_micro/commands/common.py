@@ -122,6 +122,50 @@ def compiled(patterns: "Sequence[str]", option: str = "") -> "list[re.Pattern[st
     return found
 
 
+def on_card(names: "Sequence[str | None]", machine: str | None) -> "tuple[list[str | None], str | None]":
+    """Names of devices without their index, and the machine that has the results of those cards.
+
+    Leaves with an exit code where they name two cards, one that is not here, or another machine than is given.
+
+    Args:
+        names: as the user wrote them; what is no device stays what it is. machine: as given, or None.
+    """
+    devices = [name.removeprefix("device:") for name in names if name is not None and has_index(name)]
+    if not devices:
+        return list(names), machine
+    from asv.util import UserError
+
+    from accel_micro.asv_plugin.machine import name_for
+    from accel_micro.devices import chosen
+
+    try:
+        chosen.asked(",".join(devices))
+        found = name_for(devices)
+    except ValueError as problem:
+        say_error(f"{problem}; then compare the machines that their results are of")
+        raise typer.Exit(WRONG_USE) from None
+    except UserError as problem:
+        say_error(str(problem))
+        raise typer.Exit(ENVIRONMENT) from None
+    if machine is not None and found not in (None, machine):
+        say_error(f"results of {devices[0]} are of machine {found}, and --machine says {machine}")
+        raise typer.Exit(WRONG_USE)
+    return [without_index(name) for name in names], found or machine
+
+
+def has_index(name: str) -> bool:
+    """Whether it names one of several devices: `cuda:1`."""
+    from accel_micro.devices import DEVICE_KINDS
+
+    kind, _, index = name.removeprefix("device:").partition(":")
+    return kind in DEVICE_KINDS and index.isdecimal()
+
+
+def without_index(name: str | None) -> str | None:
+    """A device's name without its index; all else stays what it is."""
+    return name if name is None or not has_index(name) else name.removeprefix("device:").partition(":")[0]
+
+
 def say_error(text: str) -> None:
     """One line on standard error, without what could move a terminal's cursor: it may quote a server."""
     from accel_micro.report.words import clean

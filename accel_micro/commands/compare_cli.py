@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accel_micro.commands.common import WRONG_USE, Room, compiled, reported, say_error, stderr
+from accel_micro.commands.common import WRONG_USE, Room, compiled, on_card, reported, say_error, stderr
 from accel_micro.commands.compare_measure import BUDGET_MINUTES, INTERRUPTED, Measuring
 from accel_micro.comparison.searching import HistoryRequest
 
@@ -61,7 +61,9 @@ def compare(
         ),
     ] = False,
     machine: Annotated[str | None, typer.Option(help="Machine whose results are compared.")] = None,
-    device: Annotated[str | None, typer.Option(help="Only cases on this device.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Only cases on this device; cuda:1 takes the results of that card.")
+    ] = None,
     build: Annotated[
         str | None,
         typer.Option(help="Build on which devices, dtypes or machines are compared, else the newest."),
@@ -113,6 +115,7 @@ def compare(
     _check("--alpha", alpha, 0.5)
     compiled(bench or [], "--bench ")
     clocks = tuple(dict.fromkeys(one.value for one in clock or ()))
+    (baseline, contender, device), machine = on_card((baseline, contender, device), machine)
     if history or confirm:
         if contender is not None or build is not None or measure or (fail_on is not None and not confirm):
             say_error(

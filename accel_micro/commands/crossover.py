@@ -31,6 +31,7 @@ class Request:
 
     Attributes:
         baseline, contender: names of two devices or two dtypes; None: the CPU and the machine's accelerator.
+        cards: those of these devices of which a certain one of several is meant, such as `cuda:1`.
         device: of two dtypes; None: the machine's accelerator, else the CPU. dtype: of two devices.
         directions: that are swept.
         bench: expressions that choose ops; without one those whose definition states a sweep.
@@ -40,6 +41,7 @@ class Request:
 
     baseline: str | None = None
     contender: str | None = None
+    cards: tuple[str, ...] = ()
     device: str | None = None
     dtype: str = DTYPE
     directions: tuple[str, ...] = ("forward",)
@@ -101,8 +103,10 @@ def crossover(
     from accel_micro.asv_plugin.opening import Where
     from accel_micro.comparison.compared import Tolerance
     from accel_micro.comparison.comparing import calibrated
+    from accel_micro.devices.chosen import asked as with_index
 
     here = Where()
+    named = with_index(",".join(request.cards))
     if sides is None:
         asked: tuple[str, ...] = ()
     elif sides[0].kind == "device":
@@ -112,7 +116,7 @@ def crossover(
     with interleaved(
         request.config,
         places=[here],
-        devices=asked,
+        devices=tuple(named.get(name, name) for name in asked),
         clocks=CLOCKS,
         profile="quick",
         results=None if request.out is None else request.out / "results",
@@ -249,11 +253,14 @@ def next_command(request: Request, crossed: Crossed) -> str:
     """The command that gives what is not finished twice the time; empty where nothing is left."""
     import shlex
 
+    from accel_micro.devices.chosen import asked as with_index
+
     if not any(row.stopped == "budget" for row in crossed.rows):
         return ""
-    words = ["accel-micro", "crossover", *(side.value for side in crossed.sides)]
+    named = with_index(",".join(request.cards))
+    words = ["accel-micro", "crossover", *(named.get(side.value, side.value) for side in crossed.sides)]
     if crossed.kind == "dtype":
-        words += ["--device", crossed.held]
+        words += ["--device", named.get(crossed.held, crossed.held)]
     elif crossed.held != DTYPE:
         words += ["--dtype", crossed.held]
     if request.directions != Request.directions:

@@ -6,13 +6,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accel_micro.commands.common import WRONG_USE, Room, compiled, reported, say_error, stderr
+from accel_micro.commands.common import (
+    WRONG_USE,
+    Room,
+    compiled,
+    has_index,
+    reported,
+    say_error,
+    stderr,
+    without_index,
+)
 
 if TYPE_CHECKING:
     from accel_micro.commands.crossover import Request
     from accel_micro.comparison.crossed import Crossed
 
-SIDE_HELP = "A device (cpu, cuda …) or a dtype (float32, bf16 …)."
+SIDE_HELP = "A device (cpu, cuda, cuda:1 …) or a dtype (float32, bf16 …)."
 
 
 class Format(str, Enum):
@@ -80,6 +89,7 @@ def crossover(
     from accel_micro.asv_plugin.embedding import SessionError
     from accel_micro.commands import crossover as crossing
     from accel_micro.comparison.sides import DTYPES, WrongSides
+    from accel_micro.devices import chosen
     from accel_micro.report.crossover import render
     from accel_micro.report.progress import listener
 
@@ -96,10 +106,17 @@ def crossover(
         _wrong("--tolerance must be larger than 0")
     if dtype not in DTYPES:
         _wrong(f"unknown dtype {dtype!r}; known: {', '.join(dict.fromkeys(DTYPES.values()))}")
+    names = (name.removeprefix("device:") for name in (baseline, contender, device) if name is not None)
+    cards = tuple(name for name in names if has_index(name))
+    try:
+        chosen.asked(",".join(cards))
+    except ValueError as error:
+        _wrong(f"{error}; then compare their results with accel-micro compare")
     request = crossing.Request(
-        baseline=baseline,
-        contender=contender,
-        device=device,
+        baseline=without_index(baseline),
+        contender=without_index(contender),
+        cards=cards,
+        device=without_index(device),
         dtype=DTYPES[dtype],
         directions=crossing.DIRECTIONS if direction is Direction.both else (direction.value,),
         bench=tuple(compiled(bench or [], "--bench ")),

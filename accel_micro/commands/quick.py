@@ -72,6 +72,8 @@ def quick(request: Request, console: "Console") -> int:
     shown = outcome.records if request.format == "json" else _with_versions(outcome)
     report.render(shown, request.format, facts=facts, findings=findings, profile=request.profile)
     _warn(findings, console)
+    for line in not_timed(request.devices, outcome.reports, outcome.records):
+        console.print(line, markup=False, soft_wrap=True)
     _publish(request, outcome, facts, findings, console)
     if outcome.interrupted:
         console.print(f"Interrupted: what was measured is saved in {outcome.results}.", soft_wrap=True)
@@ -120,6 +122,40 @@ def _warn(findings: Sequence[Mapping[str, Any]], console: "Console") -> None:
             console.print(
                 f"{finding['severity']}: {finding['what']} {finding['remedy']}", style="yellow", markup=False
             )
+
+
+def not_timed(
+    devices: Sequence[str], reports: Mapping[str, Mapping[str, Any]], records: "Sequence[Record]"
+) -> list[str]:
+    """A line for each device that was asked for and is not here, for each clock that one lacks, and why.
+
+    Args:
+        devices: as asked for; none stands for what the environment variable says, else for all.
+        reports: environment → what it said of its devices, see `asv_plugin.prepare`.
+        records: of the run; they say where the driver could not be asked about clocks.
+    """
+    from accel_micro.devices import DEVICE_KINDS, chosen
+
+    names = (
+        chosen.asked(",".join(devices))
+        or chosen.asked()
+        or dict(zip(DEVICE_KINDS, DEVICE_KINDS, strict=True))
+    )
+    known: Mapping[str, Any] = next((report["devices"] for report in reports.values()), {})
+    lines = []
+    for kind, name in names.items():
+        facts = known.get(kind)
+        if facts is None:
+            continue
+        if facts["unavailable"] is not None:
+            lines.append(f"{name} is not timed: {facts['unavailable']}.")
+            continue
+        why: dict[str, list[str]] = {}
+        for clock, reason in facts.get("lacks", {}).items():
+            why.setdefault(reason, []).append(clock)
+        lines += [f"{name} has no {' or '.join(clocks)} clock: {reason}." for reason, clocks in why.items()]
+    unwatched = dict.fromkeys(record.hardware.get("unwatched") for record in records)
+    return lines + [f"{reason}." for reason in unwatched if reason]
 
 
 def _publish(

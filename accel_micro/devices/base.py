@@ -2,10 +2,11 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any, Protocol
 
 Call = Callable[[], Any]
@@ -41,6 +42,38 @@ class Counted:
     compilations: int = 0
     compile_seconds: float | None = None
     on_host: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class WatchState:
+    """What a device's driver says at a moment.
+
+    Attributes:
+        reasons: why it holds the clock down.
+        held_seconds: for how long it has done so until now, by reason, where it counts that.
+        hertz, celsius: clock of the cores and temperature.
+    """
+
+    reasons: tuple[str, ...] = ()
+    held_seconds: Mapping[str, float] = field(default_factory=dict)
+    hertz: float | None = None
+    celsius: float | None = None
+
+
+class Watch(Protocol):
+    """Asks the driver between blocks; each question takes some ten microseconds and waits for no work."""
+
+    def read(self) -> WatchState:
+        """The state now."""
+        ...
+
+    def facts(self) -> Mapping[str, float]:
+        """What does not change, and what a reading costs."""
+        ...
+
+
+class Unwatched(RuntimeError):
+    """The driver cannot be asked about this device; the message is one sentence."""
 
 
 class UnknownDevice(ValueError):
@@ -101,6 +134,8 @@ class Device:
         serial: the device hardly works while calls are enqueued, so throughput is dispatch and device time in a row.
         slope_points: multiples of n calls whose times give the slope that throughput is.
         on_cpu: its work runs on the cores of the host, and slows as the host does.
+        lacks: why a clock is not offered here, by its name, where it depends on the machine.
+        watch: asks the driver, inside a session and where that is possible; unwatched: else why not, a sentence.
         has_float64: it can compute the float64 reference of a case that is too large for the CPU.
     """
 
@@ -113,6 +148,9 @@ class Device:
     on_cpu: bool = False
     minimum_warmup_seconds: float = 0.1
     has_float64: bool = True
+    watch: Watch | None = None
+    unwatched: str | None = None
+    lacks: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -178,6 +216,10 @@ class Device:
     def total_memory_bytes(self) -> int | None:
         """Size of the device's memory."""
         return None
+
+    def card(self) -> str:
+        """What tells this device from others of its model in the same host; empty where there is but one."""
+        return ""
 
     def describe(self) -> dict[str, str | int | float]:
         """Facts about the device that do not change from minute to minute: model, driver, memory, limits."""

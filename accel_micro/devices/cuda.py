@@ -1,11 +1,17 @@
 """CUDA, and ROCm builds of torch, which use the same names."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from functools import cached_property
+from typing import Any, Final
 
-from accel_micro.devices.base import Call, Device, Queue
+from accel_micro.devices import proof
+from accel_micro.devices.base import Call, Device, Queue, Unwatched
+from accel_micro.devices.nvml import NvmlWatch
+from accel_micro.host.cards import fingerprint
+
+CLOCKS: Final = ("throughput", "latency", "dispatch", "device")
 
 PROBE_CYCLES = 1_000_000
 """Cycles of the clock probe: about half a millisecond."""
@@ -26,11 +32,21 @@ class Cuda(Device):
 
     @property
     def clocks(self) -> tuple[str, ...]:  # type: ignore[override]
-        """On ROCm `_sleep` spins an unproven time, so the clocks behind a busy queue are not offered there."""
+        """Dispatch and device need a spin and graphs that do what they say: known of CUDA, shown on ROCm each time."""
+        return tuple(clock for clock in CLOCKS if clock not in self.lacks)
+
+    @cached_property
+    def lacks(self) -> Mapping[str, str]:  # type: ignore[override]
         import torch
 
-        host_clocks = ("throughput", "latency")
-        return host_clocks if torch.version.hip else (*host_clocks, "dispatch", "device")
+        if not torch.version.hip:
+            missing = "this torch has no torch.cuda._sleep to keep the queue busy with"
+            return {} if hasattr(torch.cuda, "_sleep") else dict.fromkeys(("dispatch", "device"), missing)
+        if self.unavailable() is not None:
+            return dict.fromkeys(("dispatch", "device"), "nothing has shown that its spin can be relied on")
+        shown = proof.of(self)
+        reasons = {"dispatch": shown.spin, "device": shown.spin or shown.graph}
+        return {clock: reason for clock, reason in reasons.items() if reason is not None}
 
     def unavailable(self) -> str | None:
         import torch
@@ -62,18 +78,66 @@ class Cuda(Device):
             # Inputs that a caller made on another stream must be there before the side stream reads them.
             torch.cuda.synchronize()
             stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-            with torch.cuda.stream(stream):
+            with torch.cuda.stream(stream), self._watched():
                 try:
                     yield
                 finally:
                     with contextlib.suppress(RuntimeError):
                         torch.cuda.synchronize()
 
-    def probe_device_speed(self) -> float | None:
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """NVML is open meanwhile; without it the probe alone tells the clock."""
+        try:
+            uuid = self._uuid()
+            if uuid is None:
+                raise Unwatched(
+                    "clock and throttling are not watched: this torch does not tell the card's UUID"
+                )
+            watch = NvmlWatch(uuid, self.now)
+        except Unwatched as reason:
+            self.unwatched = str(reason)
+            yield
+            return
+        self.watch = watch
+        try:
+            yield
+        finally:
+            self.watch = None
+            watch.close()
+
+    def _uuid(self) -> str | None:
+        """Without a prefix, of NVIDIA cards only: AMD's tools write another one than torch."""
         import torch
 
         if torch.version.hip:
-            return None
+            raise Unwatched("clock and throttling are not watched on ROCm")
+        uuid = getattr(torch.cuda.get_device_properties(self.index), "uuid", None)
+        return None if uuid is None else str(uuid)
+
+    def card(self) -> str:
+        """A fingerprint of the UUID, else the address on the bus, else the index."""
+        import torch
+
+        properties: Any = torch.cuda.get_device_properties(self.index)
+        uuid = getattr(properties, "uuid", None)
+        if uuid is not None:
+            return fingerprint(str(uuid))
+        bus = getattr(properties, "pci_bus_id", None)
+        if bus is not None:
+            return f"pci {getattr(properties, 'pci_domain_id', 0)}:{bus}:{getattr(properties, 'pci_device_id', 0)}"
+        return f"number {self.index}"
+
+    def probe_device_speed(self) -> float | None:
+        import torch
+
+        # Of ROCm's ticks nobody knows whether they are the cores'.
+        return None if torch.version.hip or "dispatch" in self.lacks else self.spin_hertz()
+
+    def spin_hertz(self) -> float:
+        """Cycles per second that `torch.cuda._sleep` counts now."""
+        import torch
+
         cuda: Any = torch.cuda
         start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
         # An idle device stamps an event at once and then waits for the launch, the first time in a process for the
@@ -86,9 +150,7 @@ class Cuda(Device):
         return float(PROBE_CYCLES / (start.elapsed_time(end) * 1e-3))
 
     def queue(self, call: Call) -> Queue:
-        import torch
-
-        if torch.version.hip:
+        if "dispatch" in self.lacks:
             return super().queue(call)
         from accel_micro.devices.cuda_queue import CudaQueue
 
@@ -126,7 +188,8 @@ class Cuda(Device):
             "l2_bytes": getattr(properties, "L2_cache_size", 0),
         }
         if torch.version.hip:
-            facts["hip"] = torch.version.hip
+            facts |= {"platform": "ROCm", "hip": torch.version.hip}
+            facts["architecture"] = getattr(properties, "gcnArchName", "").split(":")[0]
         else:
             facts["compute_capability"] = f"{properties.major}.{properties.minor}"
             facts["cuda"] = torch.version.cuda or ""
@@ -135,18 +198,18 @@ class Cuda(Device):
     def precision(self) -> dict[str, str | int | bool]:
         import torch
 
-        return {
+        cuda, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+        modes: dict[str, str | int | bool] = {
             "threads": torch.get_num_threads(),
             "float32_matmul_precision": torch.get_float32_matmul_precision(),
-            "matmul_tf32": torch.backends.cuda.matmul.allow_tf32,
-            "cudnn_tf32": torch.backends.cudnn.allow_tf32,
-            "cudnn_benchmark": torch.backends.cudnn.benchmark,
-            "cudnn_deterministic": torch.backends.cudnn.deterministic,
+            "cudnn_benchmark": cudnn.benchmark,
+            "cudnn_deterministic": cudnn.deterministic,
             "deterministic": torch.are_deterministic_algorithms_enabled(),
-            "float16_reduced_reduction": bool(
-                torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction
-            ),
-            "bfloat16_reduced_reduction": bool(
-                torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction
-            ),
+            "float16_reduced_reduction": bool(cuda.allow_fp16_reduced_precision_reduction),
+            "bfloat16_reduced_reduction": bool(cuda.allow_bf16_reduced_precision_reduction),
         }
+        if (
+            torch.version.hip
+        ):  # the switches for TF32 are there and mean nothing: AMD's cards have no such arithmetic
+            return modes
+        return {**modes, "matmul_tf32": cuda.allow_tf32, "cudnn_tf32": cudnn.allow_tf32}

@@ -44,7 +44,7 @@ class CudaQueue:
 
         self._torch = torch
         self._call = call
-        self._hertz = device.probe_device_speed() or 1e9
+        self._hertz = device.probe_device_speed() or device.spin_hertz()
         self._enqueue_seconds = 1e-3  # last known host seconds to enqueue one block; the spin outlasts it
         self._fitting: tuple[int, float] | QueueTooShort | None = None
         self._graph: Any = None

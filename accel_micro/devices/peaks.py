@@ -27,12 +27,13 @@ _SLOWEST_CALL_SECONDS: Final = 0.5
 
 
 def machine_key(device: Device) -> str:
-    """What peaks depend on: the device's model, the threads, and the torch that drives it."""
+    """What peaks depend on: the device's model and, of several, the card, the threads, and the torch that drives it."""
     import torch
 
     facts = device.describe()
     threads = f" / {torch.get_num_threads()} threads" if device.on_cpu else ""
-    return f"{device.kind} {facts.get('model', '')}{threads} / torch {torch.__version__} / {_PROTOCOL}"
+    card = f" {device.card()}" if device.card() else ""
+    return f"{device.kind} {facts.get('model', '')}{card}{threads} / torch {torch.__version__} / {_PROTOCOL}"
 
 
 def flops_per_second(device: Device, arithmetic: str, *, again: bool = False) -> float | None:
@@ -46,7 +47,7 @@ def flops_per_second(device: Device, arithmetic: str, *, again: bool = False) ->
     """
     if arithmetic not in ARITHMETICS:
         raise ValueError(f"unknown arithmetic {arithmetic!r}; known: {', '.join(ARITHMETICS)}")
-    if arithmetic == "tf32" and device.kind != "cuda":
+    if arithmetic == "tf32" and "matmul_tf32" not in device.precision():
         arithmetic = "float32"
     rate = _remembered(
         device, f"flops {arithmetic}", lambda: _measure_flops(device, arithmetic), _better, again
@@ -131,10 +132,11 @@ def _measure_flops(device: Device, arithmetic: str) -> float | None:
     import torch
 
     dtype = torch.float32 if arithmetic == "tf32" else getattr(torch, arithmetic)
+    has_tf32 = "matmul_tf32" in device.precision()
     allow = torch.backends.cuda.matmul.allow_tf32
     best: float | None = None
     try:
-        if device.kind == "cuda":
+        if has_tf32:
             torch.backends.cuda.matmul.allow_tf32 = arithmetic == "tf32"
         for amount, call in _multiplications(device, dtype):
             try:
@@ -145,7 +147,7 @@ def _measure_flops(device: Device, arithmetic: str) -> float | None:
                 break
             best = max(best or 0.0, rate)
     finally:
-        if device.kind == "cuda":
+        if has_tf32:
             torch.backends.cuda.matmul.allow_tf32 = allow
     return best
 

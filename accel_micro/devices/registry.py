@@ -73,9 +73,17 @@ def _is_named_backend(kind: str) -> bool:
 
 
 def available() -> dict[str, dict[str, Any]]:
-    """For each kind of device its `clocks` and `unavailable`: None, or why this machine does not have it."""
+    """For each kind of device its `clocks` and `unavailable`: None, or why this machine does not have it.
+
+    Of several of a kind it is the one that this process is told to use, see `chosen`. `lacks` says of clocks that are
+    not offered why that is so here, where more can be said than that the kind has none.
+    """
+    from accel_micro.devices.chosen import name_of
+
     found: dict[str, dict[str, Any]] = {}
     for kind in DEVICE_KINDS:
-        device = get(kind)
+        device = get(name_of(kind))
         found[kind] = {"unavailable": device.unavailable(), "clocks": list(device.clocks)}
+        if device.lacks:
+            found[kind]["lacks"] = dict(device.lacks)
     return found

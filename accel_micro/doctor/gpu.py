@@ -190,6 +190,17 @@ def throttled(host: View, torch: View) -> Iterator[Finding]:
             )
 
 
+def not_watched(host: View, torch: View) -> Iterator[Finding]:
+    """Without NVML from Python the probe alone tells that a clock fell, and never why."""
+    if host.flag("gpu.clocks_watched") is False:
+        yield Finding(
+            "GPU clock is not watched",
+            "note",
+            "nvidia-ml-py is not installed, so runs do not ask the driver why it holds a clock down.",
+            "pip install 'accel-micro[nvidia]'",
+        )
+
+
 def power_limit(host: View, torch: View) -> Iterator[Finding]:
     """A lowered limit is part of what was measured."""
     for device in host.views("gpu.devices"):
@@ -224,5 +235,5 @@ def modes(host: View, torch: View) -> Iterator[Finding]:
 
 RULES: tuple[Rule, ...] = (
     build_without_gpu, driver_missing, driver_too_old, gpu_unusable, no_kernels, shared, throttled,
-    power_limit, modes,
+    not_watched, power_limit, modes,
 )  # fmt: skip

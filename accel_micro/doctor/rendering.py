@@ -162,6 +162,8 @@ def _load(host: View) -> Iterator[Row]:
 def _gpu(device: View) -> Iterator[Row]:
     memory, used = device.number("memory_bytes"), device.number("memory_used_bytes")
     cuda, limit = device.text("cuda_driver"), device.number("power_limit_watts")
+    usual = device.number("power_default_limit_watts")
+    default = f" of {usual:.0f} W by default" if usual and limit and limit != usual else ""
     modes = {"ECC": device.flag("ecc"), "MIG": device.flag("mig"), "persistence": device.flag("persistence")}
     yield "model", device.text("name")
     yield "memory", _join(gib(memory) if memory else "", _unless_none(used, gib, "used"))
@@ -169,7 +171,10 @@ def _gpu(device: View) -> Iterator[Row]:
     yield "architecture", _texts(device, "compute_capability", "architecture", "metal")
     yield "clock", _clock(device, "clock_hertz", "", "clock_maximum_hertz")
     yield "held down by", ", ".join(device.texts("throttle_reasons"))
-    yield "power", _join(_number(device, "power_watts", "W"), f"{limit:.0f} W allowed" if limit else "")
+    yield (
+        "power",
+        _join(_number(device, "power_watts", "W"), f"{limit:.0f} W allowed{default}" if limit else ""),
+    )
     yield "temperature", _number(device, "temperature_celsius", "°C")
     yield "busy", _share(device, "utilization", "of the time")
     yield "modes", ", ".join(f"{name} {_on_off(flag)}" for name, flag in modes.items() if flag is not None)

@@ -22,6 +22,8 @@ def gather(put: Put, root: Path = read.ROOT) -> None:
         found, source = find()
         devices += found
         sources += [source] if found else []
+    if any(device.get("vendor") == "NVIDIA" for device in devices):
+        put("gpu.clocks_watched", nvidia.watched(), "NVML")
     put("gpu.devices", devices, ", ".join(sources) or "NVML, nvidia-smi, amd-smi, rocm-smi, system_profiler")
 
 

@@ -6,14 +6,16 @@ shared with results.
 
 import contextlib
 import csv
+import importlib.util
 import os
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from accel_micro.host import read
 
 Gpu = dict[str, Any]
+Answer = TypeVar("Answer")
 
 THROTTLE_REASONS: Final[dict[int, str]] = {
     0x1: "idle",
@@ -27,6 +29,16 @@ THROTTLE_REASONS: Final[dict[int, str]] = {
     0x100: "display clocks",
 }
 """Bits of `clocks_throttle_reasons.active` (NVML: nvmlClocksEventReasons)."""
+
+HOLDING: Final = (
+    "power cap",
+    "hardware slowdown",
+    "sync boost",
+    "software thermal slowdown",
+    "hardware thermal slowdown",
+    "power brake",
+)
+"""Reasons that hold the clock of a card down which has work to do, and which nobody has set it to."""
 
 _QUERY: Final = {
     "index": "index",
@@ -61,6 +73,62 @@ def gpus() -> tuple[list[Gpu], str]:
     for gpu in found:
         gpu["processes"] = [process for process in gpu.get("processes", []) if process["pid"] != os.getpid()]
     return found, source
+
+
+def uuids() -> list[tuple[int, str, str]]:
+    """(number, UUID, name) of each GPU in the order of `nvidia-smi`; for this machine's own use, see above."""
+    found = with_nvml(
+        lambda nvml: [
+            (number, _plain(nvml.nvmlDeviceGetUUID(handle)), _plain(nvml.nvmlDeviceGetName(handle)))
+            for number, handle in enumerate(
+                map(nvml.nvmlDeviceGetHandleByIndex, range(nvml.nvmlDeviceGetCount()))
+            )
+        ]
+    )
+    return found if found is not None else parse_uuids(_smi("--query-gpu=index,uuid,name") or "")
+
+
+def parse_uuids(text: str) -> list[tuple[int, str, str]]:
+    """`nvidia-smi --query-gpu=index,uuid,name` → (number, UUID, name)."""
+    found = []
+    for row in _rows(text):
+        number = read.to_integer(row[0]) if len(row) == 3 else None
+        if number is not None:
+            found.append((number, row[1].strip(), row[2].strip()))
+    return found
+
+
+def watched() -> bool | None:
+    """Whether a process of this Python can ask NVML about clocks; None where there is no NVIDIA driver to ask."""
+    if with_nvml(lambda nvml: nvml.nvmlDeviceGetCount()):
+        return True
+    return False if importlib.util.find_spec("pynvml") is None else None
+
+
+def card_of_slice(uuid: str) -> str | None:
+    """UUID of the GPU that a MIG slice is part of; None where NVML cannot tell."""
+
+    def ask(nvml: Any) -> str:
+        part = nvml.nvmlDeviceGetHandleByUUID(uuid)
+        return _plain(nvml.nvmlDeviceGetUUID(nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(part)))
+
+    return with_nvml(ask)
+
+
+def with_nvml(ask: Callable[[Any], Answer]) -> Answer | None:
+    """What NVML answers; None where it is not installed, there is no driver, or it raises."""
+    try:
+        import pynvml as nvml
+
+        nvml.nvmlInit()
+    except Exception:  # not installed, or NVML's own errors, which exist only where it is
+        return None
+    try:
+        return ask(nvml)
+    except Exception:
+        return None
+    finally:
+        nvml.nvmlShutdown()
 
 
 def _by_smi() -> list[Gpu]:
@@ -153,13 +221,8 @@ def _base_name(path: str) -> str:
 
 def _by_nvml() -> list[Gpu] | None:
     """None where NVML cannot be asked, so that the caller asks nvidia-smi."""
-    try:
-        import pynvml as nvml
 
-        nvml.nvmlInit()
-    except Exception:  # not installed, or NVML's own errors, which exist only where it is
-        return None
-    try:
+    def ask(nvml: Any) -> list[Gpu]:
         cuda = nvml.nvmlSystemGetCudaDriverVersion_v2()
         shared = {
             "driver": _plain(nvml.nvmlSystemGetDriverVersion()),
@@ -167,10 +230,8 @@ def _by_nvml() -> list[Gpu] | None:
         }
         handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
         return [{"vendor": "NVIDIA", "index": i, **_read(nvml, h), **shared} for i, h in enumerate(handles)]
-    except Exception:
-        return None
-    finally:
-        nvml.nvmlShutdown()
+
+    return with_nvml(ask)
 
 
 def _read(nvml: Any, handle: Any) -> Gpu:

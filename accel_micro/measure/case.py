@@ -46,6 +46,7 @@ def measure_case(
     stated: Mapping[str, float] | None = None,
     tolerance: float = 1.0,
     link: bool = False,
+    device: str | None = None,
 ) -> Record:
     """Measure one case with some clocks. Whatever goes wrong with the op is in the record, not raised.
 
@@ -55,34 +56,40 @@ def measure_case(
         stated: `flops`, `bytes`, `saving` and `terms` where the op states them; the rest is counted.
         tolerance: factor on the tolerance of the check.
         link: the bytes cross a link between devices, so the peak of the memory is none for them.
+        device: the one of several that is meant by the case's, such as `cuda:1`; else the first.
     """
     stated = dict(stated or {})
 
-    def measure(device: Device) -> Record:
-        record = _measure(case, build, device, clocks, samples, budget_seconds, stated, tolerance)
+    def measure(opened: Device) -> Record:
+        record = _measure(case, build, opened, clocks, samples, budget_seconds, stated, tolerance)
         return replace(record, peak=None) if link else record
 
-    return _recorded(case, measure)
+    return _recorded(case, device, measure)
 
 
 def check_case(
-    case: Case, build: Build, *, stated: Mapping[str, float] | None = None, tolerance: float = 1.0
+    case: Case,
+    build: Build,
+    *,
+    stated: Mapping[str, float] | None = None,
+    tolerance: float = 1.0,
+    device: str | None = None,
 ) -> Record:
     """The check of `measure_case` alone: a record with error and work, or the failure or skip, and no clocks."""
     stated = dict(stated or {})
 
-    def check(device: Device) -> Record:
+    def check(opened: Device) -> Record:
         stopwatch = _Stopwatch()
-        checked = _Checked.of(case, build, device, 0.0, stated, tolerance, stopwatch)
+        checked = _Checked.of(case, build, opened, 0.0, stated, tolerance, stopwatch)
         return Record(case, check=checked.check, work=checked.work, seconds=stopwatch.seconds)
 
-    return _recorded(case, check)
+    return _recorded(case, device, check)
 
 
-def _recorded(case: Case, function: Callable[[Device], Record]) -> Record:
+def _recorded(case: Case, name: str | None, function: Callable[[Device], Record]) -> Record:
     """What a function returns in the device's session, or else a record of why it did not."""
     try:
-        with opened(case.device) as device:
+        with opened(name or case.device) as device:
             return function(device)
     except (DeviceUnavailable, UnknownDevice, _Skip) as reason:
         return Record(case, skipped=str(reason))
@@ -144,6 +151,7 @@ def _measure(
         peak_memory_bytes=memory,
         device_interval=sampler.device_interval,
         precision=device.precision(),
+        hardware=sampler.hardware,
         seconds=stopwatch.seconds,
     )
 

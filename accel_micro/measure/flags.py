@@ -17,6 +17,7 @@ REMEDIES: Final[dict[str, str]] = {
     "of another version": "another version of accel_micro raised it; its documentation has the remedy",
     "over budget": "one call is so slow that twenty samples outlast the budget",
     "not linear": "time does not grow in a straight line with the calls; let the device cool, end other programs",
+    "throttled": "the device's clock fell; cool it, or fix its clock below the limit (nvidia-smi -lgc)",
 }
 """Every flag's name and what its reader can do about it."""
 

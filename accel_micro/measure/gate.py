@@ -43,12 +43,14 @@ class Block:
         seconds: per call.
         before, after: the probe's rate relative to full speed.
         waiting: seconds that threads of this process waited for a core, per second of the block.
+        throttled: why the device's driver held its clock down meanwhile, see `throttling`.
     """
 
     seconds: float
     before: float
     after: float
     waiting: float = 0.0
+    throttled: tuple[str, ...] = ()
 
     @property
     def speed(self) -> float:
@@ -67,8 +69,8 @@ class Block:
 
     @property
     def at_full_speed(self) -> bool:
-        """Neither probe saw the machine slow, and no thread waited long for a core."""
-        return self.slowest >= FULL_SPEED and not self.is_disturbed
+        """Neither probe saw the machine slow, no thread waited long for a core, and the driver held no clock down."""
+        return self.slowest >= FULL_SPEED and not self.is_disturbed and not self.throttled
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,6 @@ def _corrected(block: Block, sensitivity: float, floor: float) -> float:
     return min(block.seconds, max(floor, float(block.seconds * share**sensitivity)))
 
 
-def _preference(block: Block) -> tuple[float, float]:
+def _preference(block: Block) -> tuple[float, bool, float]:
     """Smaller is better. Among blocks at full speed all are equal: a finer order would follow the probe's noise."""
-    return max(block.waiting, LITTLE_WAITING), -min(block.slowest, FULL_SPEED)
+    return max(block.waiting, LITTLE_WAITING), bool(block.throttled), -min(block.slowest, FULL_SPEED)

@@ -34,6 +34,7 @@ class Process:
         blocks_taken: blocks timed in all; the samples are those that ran at the highest speed.
         sensitivity: exponent with which this call slows as the machine does, fitted over all blocks.
         probe: facts of the speed probe, such as its reference rate.
+        throttled: why the device's clock was held down, and in how many of the samples.
     """
 
     device: str
@@ -49,6 +50,7 @@ class Process:
     blocks_taken: int = 0
     sensitivity: float = 0.0
     probe: Mapping[str, float] = field(default_factory=dict)
+    throttled: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def median_seconds(self) -> float:
@@ -76,6 +78,7 @@ class Process:
             "blocks_taken": self.blocks_taken,
             "sensitivity": self.sensitivity,
             "probe": dict(self.probe),
+            "throttled": dict(self.throttled),
         }
 
     @classmethod
@@ -99,4 +102,5 @@ class Process:
             blocks_taken=int(data["blocks_taken"]),
             sensitivity=float(data["sensitivity"]),
             probe=dict(data["probe"]),
+            throttled=dict(data.get("throttled", {})),
         )

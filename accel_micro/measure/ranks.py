@@ -24,6 +24,7 @@ from typing import Any, Final
 
 import torch
 
+from accel_micro.devices import chosen
 from accel_micro.measure.inputs import Inputs, Timed
 
 RANKS_ON_CPU: Final = 2
@@ -53,6 +54,10 @@ def world_size(device: torch.device) -> int:
         raise NotImplementedError(f"collectives are not timed on {device.type}: no backend for it was tried")
     if not dist.is_nccl_available():
         raise NotImplementedError("this torch build has no NCCL")
+    if ":" in chosen.name_of("cuda"):
+        raise NotImplementedError(
+            f"collectives use all GPUs, and this run was given {chosen.name_of('cuda')} alone"
+        )
     count = torch.cuda.device_count()
     if count < 2:
         raise NotImplementedError("collectives between GPUs need two of them, and this process sees one")

@@ -112,6 +112,7 @@ class Record:
         device_interval: least and most seconds for which a call keeps the device busy, where it has no clock of its own
             and the two are known from throughput and dispatch.
         precision: TF32, cudnn.benchmark and such modes, and the number of threads.
+        hardware: which card it was, its power limits, clock, temperature and throttling, or why these are not watched.
         seconds: what the process spent on each phase: prepare, check, peak, measure, memory.
         machine, build, environment, session, round, started: whose process it was; filled in by asv's side.
     """
@@ -126,6 +127,7 @@ class Record:
     peak_memory_bytes: int | None = None
     device_interval: tuple[float, float] | None = None
     precision: Mapping[str, Any] = field(default_factory=dict)
+    hardware: Mapping[str, Any] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     machine: str = ""
     build: str = ""
@@ -138,7 +140,8 @@ class Record:
         """Plain data with the schema's number."""
         data = asdict(self)
         data["clocks"] = {name: process.to_json() for name, process in self.clocks.items()}
-        data["precision"], data["seconds"] = dict(self.precision), dict(self.seconds)
+        data["precision"], data["hardware"] = dict(self.precision), dict(self.hardware)
+        data["seconds"] = dict(self.seconds)
         return {"schema": SCHEMA, **data}
 
     @classmethod

@@ -1,6 +1,7 @@
 """From a call and a device to a process: first call, warm-up, clocks in turns, samples with their flags."""
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,8 +13,9 @@ from accel_micro.devices import full_speed
 from accel_micro.devices.base import Call, Device, DeviceUnavailable, Queue, QueueTooShort
 from accel_micro.measure.blocks import SLOPE_PAYS_BELOW_SECONDS, Blocks
 from accel_micro.measure.flags import Flag
-from accel_micro.measure.gate import choose
+from accel_micro.measure.gate import FULL_SPEED, Block, choose
 from accel_micro.measure.process import CLOCKS, SAMPLES, Process
+from accel_micro.measure.throttling import Seen
 from accel_micro.measure.turns import Reader, take_turns, throughput_over_larger
 from accel_micro.measure.warmup import BLOCK_SECONDS, warm_up
 
@@ -88,11 +90,21 @@ class Sampler:
         self.throughput_over_larger: float | None = None
         self.device_interval: tuple[float, float] | None = None
         self._queue: Queue | None = None
+        self.seen = Seen()
 
     def first_call(self) -> Any:
         """Make the first call, timed with the initialisation it causes, and return its result."""
         result, self.first_call_seconds = self._blocks.first_call()
         return result
+
+    @property
+    def hardware(self) -> dict[str, Any]:
+        """Which card was measured, and what its driver said meanwhile, or why it was not asked."""
+        device = self.device
+        facts: dict[str, Any] = {"device": device.name, "card": device.card()} if device.card() else {}
+        if device.unwatched is not None:
+            return {**facts, "unwatched": device.unwatched}
+        return facts if device.watch is None else {**facts, **device.watch.facts(), **self.seen.facts()}
 
     def read(self, clock: str, samples: int = SAMPLES) -> Process:
         """One process of samples by one clock. Raises what `read_together` raises, and QueueTooShort."""
@@ -118,7 +130,9 @@ class Sampler:
                 raise ValueError(f"unknown clock {clock!r}; known: {', '.join(CLOCKS)}")
             if clock not in self.device.clocks:
                 offered = ", ".join(self.device.clocks)
-                raise ValueError(f"{self.device.name} has no {clock} clock; it has {offered}")
+                why = self.device.lacks.get(clock)
+                reason = f", since {why}" if why else ""
+                raise ValueError(f"{self.device.name} has no {clock} clock{reason}; it has {offered}")
         if not self._warm:
             self.warm_up()
         with collector_paused():
@@ -218,7 +232,20 @@ class Sampler:
         calls, block, notes = self._block_of(clock)
         if by_device:
             # The clock of a device follows its load, so its reference is the fast percentile of this very process.
-            return Reader(clock, calls, block, self._probe_device, None, True, notes)
+            watch = self.device.watch
+            reads = None if watch is None else watch.read
+            return Reader(
+                clock,
+                calls,
+                block,
+                self._probe_device,
+                None,
+                True,
+                notes,
+                now=device.now,
+                watch=reads,
+                seen=self.seen,
+            )
         return Reader(
             clock,
             calls,
@@ -273,7 +300,9 @@ class Sampler:
             bend = median(self._blocks.bends)
             if abs(bend) > _BENT:
                 flags.append(Flag("not linear", f"2n calls are {100 * bend:+.0f} % off the line of n and 3n"))
+        held = Counter(reason for block in chosen.blocks for reason in block.throttled)
         if reader.by_device:
+            flags += self._throttled_flags(chosen.blocks, held)
             flags += self._clock_flags(reader.reference)
         return Process(
             device=self.device.name,
@@ -289,6 +318,7 @@ class Sampler:
             blocks_taken=len(blocks),
             sensitivity=chosen.sensitivity,
             probe={"reference": reader.reference, "median": median(reader.rates)},
+            throttled=dict(held),
         )
 
     def _spread_flags(self, samples: tuple[float, ...], calls: int) -> Iterator[Flag]:
@@ -301,9 +331,21 @@ class Sampler:
         if centre * len(samples) > self.budget_seconds:
             yield Flag("over budget", f"{centre:.2g} s a call")
 
+    def _throttled_flags(self, blocks: Sequence[Block], held: Mapping[str, int]) -> Iterator[Flag]:
+        """Of a device that was held down in more than a quarter of the samples: these are not corrected."""
+        fallen = [block for block in blocks if block.throttled or block.slowest < FULL_SPEED]
+        if 4 * len(fallen) <= len(blocks):
+            return
+        slowest = min(block.slowest for block in fallen)
+        why = ", ".join(sorted(held, key=lambda reason: (-held[reason], reason))) or "no reason is known"
+        yield Flag(
+            "throttled",
+            f"{why}; {len(fallen)} of {len(blocks)} samples, down to {100 * slowest:.0f} % of the clock",
+        )
+
     def _clock_flags(self, reference: float) -> Iterator[Flag]:
         facts = self.device.describe()
-        key = f"device clock of {facts.get('model', self.device.kind)}"
+        key = f"device clock of {facts.get('model', self.device.kind)} {self.device.card()}".rstrip()
         full_speed.contribute(key, [reference] * 10)
         usual = full_speed.known(key)
         if usual and reference < _LOW_CLOCK * usual:

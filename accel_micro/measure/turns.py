@@ -7,9 +7,10 @@ from statistics import median
 from time import perf_counter
 from typing import Final
 
-from accel_micro.devices.base import QueueTooShort
+from accel_micro.devices.base import QueueTooShort, WatchState
 from accel_micro.measure.flags import Flag
 from accel_micro.measure.gate import Block
+from accel_micro.measure.throttling import Seen, reasons
 
 OVERTIME: Final = 3.0
 
@@ -28,6 +29,8 @@ class Reader:
         flags: what the way of reading deserves.
         waited: seconds that threads of this process waited for a core so far. now: the host clock.
         rates: all the probe's rates, two a block.
+        watch: asks the device's driver, before and after each turn; None where the clock does not depend on it.
+        seen: what it said.
         lost: why no further block can be read, or None.
     """
 
@@ -40,17 +43,21 @@ class Reader:
     flags: tuple[Flag, ...] = ()
     waited: Callable[[], float] = float
     now: Callable[[], float] = perf_counter
+    watch: Callable[[], WatchState] | None = None
+    seen: Seen = field(default_factory=Seen)
     rates: list[float] = field(default_factory=list)
     lost: str | None = None
-    _timed: list[tuple[float, float, float, float]] = field(default_factory=list)
+    _timed: list[tuple[float, float, float, float, tuple[str, ...]]] = field(default_factory=list)
 
     def turn(self) -> None:
-        """Probe, time one block, probe; note how long threads waited for a core meanwhile.
+        """Ask the driver, probe, time one block, probe, ask the driver.
 
-        A block that cannot be read costs the clock, and not the other clocks of the case.
+        How long threads waited for a core within the block is noted. A block that cannot be read costs the clock, and
+        not the other clocks of the case.
         """
         if self.lost is not None:
             return
+        state = self.watch() if self.watch is not None else None
         before = self.probe()
         waited, start = self.waited(), self.now()
         try:
@@ -58,10 +65,21 @@ class Reader:
         except QueueTooShort as reason:
             self.lost = str(reason)
             return
-        waiting = (self.waited() - waited) / max(self.now() - start, 1e-9)
+        lasted = max(self.now() - start, 1e-9)
+        waiting = (self.waited() - waited) / lasted
         after = self.probe()
-        self._timed.append((seconds, before, after, max(0.0, waiting)))
+        throttled = self._held_down(state, lasted)
+        self._timed.append((seconds, before, after, max(0.0, waiting), throttled))
         self.rates += (before, after)
+
+    def _held_down(self, before: WatchState | None, seconds: float) -> tuple[str, ...]:
+        """Why the device's clock was held down since a state, during a block of that many seconds."""
+        if before is None or self.watch is None:
+            return ()
+        after = self.watch()
+        why = reasons(before, after, seconds)
+        self.seen.note(before, after, why)
+        return why
 
     def seconds(self) -> list[float]:
         """Seconds per call of each block, as they were read."""
@@ -79,8 +97,8 @@ class Reader:
         """The blocks read so far, their speeds relative to full speed."""
         reference = self.reference
         return [
-            Block(seconds, before / reference, after / reference, waiting)
-            for seconds, before, after, waiting in self._timed
+            Block(seconds, before / reference, after / reference, waiting, throttled)
+            for seconds, before, after, waiting, throttled in self._timed
         ]
 
     def is_disturbed(self, samples: int) -> bool:

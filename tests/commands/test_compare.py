@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asv.machine import Machine, MachineCollection
 from click.testing import Result
 from typer.testing import CliRunner
 
@@ -14,7 +15,9 @@ from accel_micro.builds import Ledger
 from accel_micro.cli import app
 from accel_micro.comparison.compared import Compared, Comparison
 from accel_micro.comparison.comparing import Request, compare
+from accel_micro.host import cards
 from tests.comparison.results_folder import NEW, OLD, Results, case, two_builds
+from tests.host.machines import TWO_CARDS
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +39,38 @@ def test_the_answer_comes_first(out: Path) -> None:
     assert second.startswith(
         "3 regressions, 1 improvement, 13 invariant, 2 inconclusive of 19; tolerance 2 %"
     )
+
+
+def test_a_card_s_results_are_those_of_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cards, "listing", lambda kind: TWO_CARDS if kind == "cuda" else [])
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(
+        MachineCollection, "get_machine_file_path", staticmethod(lambda: str(tmp_path / "none"))
+    )
+    results = Results(tmp_path / "results")
+    host = Machine.get_unique_machine_name()
+    for machine, factor in ((host, 1.0), (f"{host}-cuda1", 2.0)):
+        for build, seconds in ((OLD, 1e-5), (NEW, 1e-5 * factor)):
+            results.trial(build.version, case("add", device="cuda"), seconds, machine=machine)
+
+    def verdict(*arguments: str) -> Result:
+        return run(tmp_path, "2.14.1", "nightly", *arguments)
+
+    second = verdict("--device", "cuda:1")
+    assert f" on {host}-cuda1, cuda" in second.stdout
+    assert "1 regression" in second.stdout
+    first = verdict("--device", "cuda:0")
+    assert f" on {host}, cuda" in first.stdout
+    assert "0 regressions, 0 improvements, 1 invariant" in first.stdout
+    contradicting = verdict("--device", "cuda:1", "--machine", host)
+    assert contradicting.exit_code == 2
+    assert f"results of cuda:1 are of machine {host}-cuda1, and --machine says {host}" in contradicting.stderr
+    absent = verdict("--device", "cuda:7")
+    assert absent.exit_code == 3
+    assert "cuda:7 is not to be seen here" in absent.stderr
+    both = run(tmp_path, "cuda:0", "cuda:1")
+    assert both.exit_code == 2
+    assert "then compare the machines that their results are of" in both.stderr
 
 
 def test_the_next_command_is_the_same_with_measure(out: Path) -> None:

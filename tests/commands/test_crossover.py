@@ -78,7 +78,7 @@ class FakeAsv:
         yield self
 
     def devices(self, place: Where) -> tuple[str, ...]:
-        asked = self.options["devices"]
+        asked = [name.partition(":")[0] for name in self.options["devices"]]
         found = tuple(name for name in self.devices_here if not asked or name in asked)
         if not found:
             raise SessionError("mps needs macOS", 3)
@@ -158,6 +158,18 @@ def test_two_dtypes_are_compared_on_a_device(invoke: Invoke) -> None:
         {"op": "linalg.solve", "direction": "forward", "reason": "it does not exist in bfloat16"}
     ]
     assert asv.options["devices"] == ("cpu",)
+
+
+def test_a_certain_card_of_several_is_swept(invoke: Invoke) -> None:
+    asv = FakeAsv(("cpu", "cuda"))
+    done, data = invoke(asv, "cpu", "cuda:1", "--budget", "0.01")
+    assert (data["baseline"], data["contender"]) == ("cpu", "cuda")
+    assert asv.options["devices"] == ("cpu", "cuda:1")
+    done, _ = invoke(asv, "float32", "bfloat16", "--device", "cuda:1")
+    assert asv.options["devices"] == ("cuda:1",)
+    done, _ = invoke(asv, "cuda:0", "cuda:1")
+    assert done.exit_code == 2
+    assert "a run takes one cuda device, not cuda:0 and cuda:1" in done.stderr
 
 
 def test_without_a_device_dtypes_are_compared_on_the_accelerator(invoke: Invoke) -> None:
@@ -263,6 +275,9 @@ def test_when_the_time_is_up_the_command_for_more_is_said(monkeypatch: pytest.Mo
     assert told[0] == (1, 1) and told[-1] == (30, 30), "a bar that ends with the time"
     assert next_command(request, found) == (
         "accel-micro crossover cpu cuda --dtype bfloat16 --bench 'mm forward' --tolerance 0.03 --budget 1"
+    )
+    assert next_command(replace(request, cards=("cuda:1",)), found).startswith(
+        "accel-micro crossover cpu cuda:1 "
     )
     assert next_command(request, replace(found, rows=())) == ""
 

@@ -53,6 +53,7 @@ class Backend:
 
     def op(self, program: str = "mm", elements: int = 256) -> Lazy:
         """Trace an op, and return its result."""
+        self.clock.log.append("call")
         self.clock.work(TRACE)
         result = Lazy(program, elements)
         self.pending.append(weakref.ref(result))
@@ -66,6 +67,7 @@ class Backend:
     # What torch_xla offers
 
     def sync(self, wait: bool = False) -> None:
+        self.clock.log.append("mark")
         self.clock.work(MARK)
         alive = [result for ref in self.pending if (result := ref()) is not None]
         self.pending.clear()
@@ -84,6 +86,7 @@ class Backend:
             self.wait_device_ops()
 
     def wait_device_ops(self) -> None:
+        self.clock.log.append("wait")
         self.clock.seconds = max([self.clock.seconds, *self.ends[-1:]])
         self.clock.work(WAIT)
 

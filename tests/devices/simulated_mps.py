@@ -43,6 +43,7 @@ class Gpu:
 
     def call(self) -> None:
         """The op under test."""
+        self.clock.log.append("call")
         self.clock.work(ENCODE)
         self.encoded += 1
         if self.commit_every is not None and self.encoded >= self.commit_every:
@@ -54,6 +55,7 @@ class Gpu:
         self.busy_until, self.done, self.encoded = start + seconds, self.done + self.encoded, 0
 
     def synchronize(self) -> None:
+        self.clock.log.append("synchronise")
         self.commit()
         self.clock.seconds = max(self.clock.seconds, self.busy_until)
         self.clock.work(SYNCHRONISE)

@@ -53,6 +53,7 @@ CASES: list[tuple[str, str, str, Change, Change]] = [
     ("clock follows the load", "warning", "powersave (now 1.20 GHz of 2.00 GHz)",
      {"cpu.governor": "powersave", "cpu.frequency_now_hertz": 1.2e9}, {}),
     ("clock is limited", "warning", "1.50 GHz", {"cpu.frequency_limit_hertz": 1.5e9}, {}),
+    ("GPU clock is not watched", "note", "nvidia-ml-py is not installed", {"gpu.clocks_watched": False}, {}),
     ("turbo", "note", "from 2.00 GHz to 3.80 GHz",
      {"cpu.boost": True, "cpu.frequency_maximum_hertz": 3.8e9, "cpu.frequency_limit_hertz": 3.8e9}, {}),
     ("on battery", "warning", "at 17 %", {"power.on_battery": True, "power.battery_percent": 17}, {}),

@@ -51,6 +51,12 @@ def test_a_clean_machine(snapshot: SnapshotAssertion) -> None:
     assert printed(CLEAN, TORCH, 80) == snapshot
 
 
+def test_a_lowered_power_limit_is_shown_against_the_default() -> None:
+    assert "power               71.2 W, 700 W allowed\n" in printed(CLEAN, TORCH, 80)
+    lowered = changed(CLEAN, {"gpu.devices.0.power_limit_watts": 500})
+    assert "power               71.2 W, 500 W allowed of 700 W by default\n" in printed(lowered, TORCH, 80)
+
+
 def test_no_facts_print_the_summary_alone() -> None:
     assert printed({}, None, 80) == "Nothing found. This machine is fit for timing.\n"
 

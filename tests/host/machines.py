@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from accel_micro.host.cards import Listed
+
 CPU = "sys/devices/system/cpu"
 
 
@@ -74,3 +76,9 @@ MOUNTS_V1 = (
     "33 25 0:29 {root} /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:12 - cgroup cgroup rw,cpu,cpuacct\n"
     "36 25 0:32 {root} /sys/fs/cgroup/memory rw,nosuid shared:15 - cgroup cgroup rw,memory\n"
 )
+
+TWO_CARDS = [
+    Listed(0, "GPU-5f3a2b1c-0000-4000-8000-000000000001", "NVIDIA H100 80GB HBM3"),
+    Listed(1, "GPU-9e8d7c6b-0000-4000-8000-000000000002", "NVIDIA H100 80GB HBM3"),
+]
+"""As a host with two equal GPUs lists them."""
