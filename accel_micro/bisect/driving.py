@@ -107,7 +107,7 @@ class Worker:
         while True:
             with self._journal.alone():
                 self._catch_up()
-                for number in self._journal.lost():
+                for number in set(self._journal.lost()).intersection(self._search.pending):
                     self._do(self._search.withdraw, number)
                 block = self._do(self._search.next_block)
             if block is None:

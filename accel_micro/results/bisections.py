@@ -212,7 +212,8 @@ class Bisection:
 
 def bisections(results: Path) -> list[Bisection]:
     """All of a folder of results, from old to new."""
-    return [Bisection(path) for path in sorted((results / FOLDER).glob(f"*{SUFFIX}"))]
+    found = (Bisection(path) for path in (results / FOLDER).glob(f"*{SUFFIX}"))
+    return sorted(found, key=lambda one: one.name)
 
 
 def find(results: Path, name: str | None = None) -> Bisection:
