@@ -43,6 +43,7 @@ class Evidence:
         self.blocks = 0
         self._with_step = np.zeros(hypotheses.shape)
         self._without = np.zeros(hypotheses.shape[1:])
+        self._along = 0.0
 
     def add(self, values: Floats, bad: Sequence[bool]) -> None:
         """Take in one block.
@@ -63,6 +64,18 @@ class Evidence:
         none = Grid(np.zeros(1), self.hypotheses.noises, self.hypotheses.shares)
         self._without += log_likelihood(values, np.zeros((1, len(values)), dtype=bool), none)[0, 0]
         self.blocks += 1
+        sides = np.array(bad)
+        self._along += float(np.sign(values[sides][:, None] - values[~sides]).sum())
+
+    @property
+    def is_opposite(self) -> bool:
+        """Whether the builds differ the other way: more often than not the second one's values lie on that side.
+
+        Where noise is tiny, builds that differ the other way fit the hypotheses better than any mixing of their labels
+        does, by values that count as strays. That refutes that they are alike, and is not what is searched.
+        """
+        signs = set(np.sign(self.hypotheses.steps))
+        return len(signs) == 1 and self._along * signs.pop() < 0
 
     def reaches(self, level: float) -> bool:
         """Whether no difference is refuted at this level."""

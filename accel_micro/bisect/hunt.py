@@ -121,12 +121,13 @@ class Hunt:
             self._reset(usable[0], usable[-1])
             return True
         test = self._test()
-        if test.reaches(self.levels.gate):
+        reached = test.reaches(self.levels.gate)
+        if reached and not test.is_opposite:
             self.stage = "search"
             self.dates.narrow(_NOISE_LEAST)
             self.hypotheses = self.dates.hypotheses
             return True
-        if test.blocks >= GATE_BLOCKS or test.is_futile():
+        if reached or test.blocks >= GATE_BLOCKS or test.is_futile():
             self.outcome = "not_reproduced"
             return True
         return False
@@ -144,13 +145,14 @@ class Hunt:
 
     def _certify(self, usable: Sequence[int]) -> bool:
         test = self._test()
-        if test.reaches(self.levels.certificate(self.pair)):
+        reached = test.reaches(self.levels.certificate(self.pair))
+        if reached and not test.is_opposite:
             self.outcome = "confirmed"
             return True
         if self.pair not in pairwise(usable):
             self.stage = "search"  # one of the two turned out not to work
             return True
-        doubtful = self._mass(usable)[usable.index(self.pair[0])] < _DOUBT or test.is_futile()
+        doubtful = self._mass(usable)[usable.index(self.pair[0])] < _DOUBT or reached or test.is_futile()
         if doubtful and len(usable) > 2:
             self.stage = "search"
             self._paused[self.pair] = self._searched + _PAUSE

@@ -67,6 +67,8 @@ def headline(answer: Answer) -> str:
         step = result.steps[0]
         return f"{_changed(answer, step.ratio)} with torch {_named(answer, step.bad)}."
     first, last = _ends(answer)
+    if not result.finished:
+        return f"Not finished: {count(answer.runs, 'process', 'processes')} so far; --resume goes on."
     if result.kind == "not_reproduced":
         return (
             f"Not reproduced: torch {first} and torch {last} were not shown to differ in "
@@ -74,8 +76,6 @@ def headline(answer: Answer) -> str:
         )
     if result.kind == "no_usable_build":
         return "No answer: fewer than two builds of the range work here."
-    if not result.finished:
-        return "Not finished."
     return (
         f"Undecided: torch {first} and torch {last} differ, "
         f"but no pair was confirmed in {count(answer.runs, 'process', 'processes')}."
@@ -100,7 +100,7 @@ def _sentences(answer: Answer) -> Iterator[str]:
         )
     elif result.kind == "undecided":
         yield ""
-        yield f"The change is most likely with one of {_listed(answer, result.suspects)}."
+        yield f"The change came most likely with {_listed(answer, result.suspects)}."
         more = 2 * max(result.runs, 250)
         yield f"More may decide it: accel-micro bisect --resume {answer.name} --max-runs {more}"
     broken = [build for build in result.broken if build in answer.notes]
@@ -124,8 +124,9 @@ def _step(answer: Answer, step: Step[str]) -> Iterator[str]:
     rows = [
         ("last good", _named(answer, step.good)),
         ("first bad", _named(answer, step.bad)),
-        ("bad ÷ good", _ratio(step.ratio) if answer.question.regress != "error" else "fails"),
     ]
+    if answer.question.regress != "error":
+        rows.append(("bad ÷ good", _ratio(step.ratio)))
     between = [b for b in answer.question.between(step.good, step.bad) if b.id != step.bad]
     if between:
         names = ", ".join(build.version for build in between[:6])
@@ -274,8 +275,8 @@ def _listed(answer: Answer, builds: Sequence[str]) -> str:
     ids = [build.id for build in question.builds]
     inside = question.builds[ids.index(builds[0]) : ids.index(builds[-1]) + 1]
     if len(inside) == 1:
-        return f"1 build: {inside[0].version}"
-    return f"{len(inside)} builds: {inside[0].version} to {inside[-1].version}"
+        return f"torch {inside[0].version}"
+    return f"one of {len(inside)} builds, torch {inside[0].version} to {inside[-1].version}"
 
 
 def _build(answer: Answer, build_id: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The search as a whole, on machines that do not exist."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -288,6 +289,20 @@ def test_blocks_in_flight_search_different_builds() -> None:
     blocks = [state.next_block() for _ in range(3)]
     asked = [set(block.builds) - {0, 59} for block in blocks if block is not None]
     assert len(asked) == 3 and len(set.union(*asked)) == 6
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.8, 0.98])
+@pytest.mark.parametrize("noise", [0.0, 1e-4, 0.002])
+def test_a_change_the_other_way_is_not_what_is_searched(factor: float, noise: float) -> None:
+    draw = np.random.default_rng(1)
+
+    def measure(builds: Sequence[int]) -> list[float]:
+        return [
+            (factor if build >= 8 else 1.0) * math.exp(noise * draw.standard_normal()) for build in builds
+        ]
+
+    assert search(range(11), measure).kind == "not_reproduced"
+    assert search(range(11), measure, direction="faster").culprit == (7, 8)
 
 
 def test_two_workers_that_take_turns_come_to_an_end() -> None:
