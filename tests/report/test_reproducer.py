@@ -467,8 +467,10 @@ RUN = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("clock", ["throughput", "latency"])
-@pytest.mark.parametrize(("name", "direction", "dtype"), RUN)
+@pytest.mark.parametrize(
+    ("name", "direction", "dtype", "clock"),
+    [*((*case, "throughput") for case in RUN), *((*case, "latency") for case in RUN[:2])],
+)
 def test_it_runs_with_torch_alone(name: str, direction: str, dtype: str, clock: str, tmp_path: Path) -> None:
     made = OPS[name]
     script = reproducer(made, Case(name, direction, "cpu", dtype, made.smallest_shape), clock=clock)
