@@ -15,6 +15,7 @@ from accel_micro.commands.coverage_cli import coverage
 from accel_micro.commands.crossover_cli import crossover
 from accel_micro.commands.ops_cli import ops
 from accel_micro.commands.report_cli import report
+from accel_micro.commands.reproduce_cli import reproduce
 
 app = typer.Typer(
     name="accel-micro",
@@ -31,6 +32,7 @@ app.add_typer(bisect_app)
 app.command()(report)
 app.command()(ops)
 app.command()(coverage)
+app.command()(reproduce)
 
 
 class Format(str, Enum):

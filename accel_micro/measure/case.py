@@ -13,7 +13,7 @@ from accel_micro.devices.tensors import address, size_bytes, storage_address
 from accel_micro.measure import correctness, plausibility
 from accel_micro.measure.blocks import Implausible, Rejected
 from accel_micro.measure.flags import Flag
-from accel_micro.measure.inputs import Inputs, Timed
+from accel_micro.measure.inputs import UPSTREAM_SEED, Inputs, Timed
 from accel_micro.measure.process import Process
 from accel_micro.measure.records import Case, Check, Failure, Peak, Record, Work
 from accel_micro.measure.sampling import Sampler, opened
@@ -251,7 +251,7 @@ class _Prepared:
         outputs = [tensor for tensor in correctness.tensors_of(call()) if tensor.requires_grad]
         if not outputs or not inputs.leaves:
             raise RuntimeError("this op has no backward: its output or its inputs require no gradient")
-        generator = torch.Generator().manual_seed(7)
+        generator = torch.Generator().manual_seed(UPSTREAM_SEED)
         upstream = [
             torch.randn(out.shape, generator=generator).to(inputs.dtype).to(out.device, out.dtype)
             for out in outputs

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 
 SEED = 20_261_101
+UPSTREAM_SEED = 7
+"""Of the gradients that a backward is given."""
 
 
 @dataclass(frozen=True)
