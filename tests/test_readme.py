@@ -132,6 +132,10 @@ def accel_micro_options(words: Sequence[str]) -> set[str]:
     command: click.Command = typer.main.get_command(app)
     for word in words:
         subcommands: dict[str, click.Command] = getattr(command, "commands", {})
+        default = subcommands.get("run")
+        if default and word not in subcommands:
+            command = default  # `bisect BENCHMARK` is `bisect run BENCHMARK`
+            break
         if not subcommands or word.startswith("-"):
             break
         assert word in subcommands, f"accel-micro has no command {word}"

@@ -1,5 +1,6 @@
 """`accel-micro bisect`: its options. Thin; imports happen when a command runs."""
 
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -355,15 +356,34 @@ def _answer(bisection: "Bisection", question: "Question", result: "Result[str]",
     for note in bisection.notes():
         notes.setdefault(str(note.get("build")), []).append(str(note.get("why")))
     builds = {build.id: room.ledger[build.id] for build in question.builds if build.id in room.ledger}
-    return Answer(
-        name=bisection.name,
-        question=question,
-        result=result,
-        builds=builds,
-        notes=notes,
-        runs_before=before,
-        reproducer=None,
-    )
+    answer = Answer(bisection.name, question, result, builds, notes, before)
+    return replace(answer, reproducer=_reproducer(answer, room))
+
+
+def _reproducer(answer: "Answer", room: Room) -> str | None:
+    """A script that shows what was found, where something was and a script can."""
+    from accel_micro.catalogue import NotASuite, load
+    from accel_micro.catalogue.standalone import NotStandalone
+    from accel_micro.measure import CLOCKS
+    from accel_micro.report.bisection import headline
+    from accel_micro.report.reproducer import reproducer
+
+    question = answer.question
+    if question.script is not None:
+        try:
+            return Path(question.script.path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+    if answer.result.kind != "culprit" or question.case is None:
+        return None
+    clock = question.metric if question.metric in CLOCKS else "throughput"
+    try:
+        for benchmark in load(Path(room.conf.benchmark_dir)):
+            if benchmark.op.name == question.case.op:
+                return reproducer(benchmark.op, question.case, clock=clock, note=headline(answer))
+    except (NotASuite, NotStandalone) as error:
+        say_note(f"no reproducer: {error}")
+    return None
 
 
 def _print(answer: "Answer", format: Format) -> None:

@@ -1,6 +1,7 @@
 """The answer of a bisection: in words, as plain data, and as an issue that is ready to file."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -221,7 +222,9 @@ def to_markdown(answer: Answer) -> str:
     facts = {"wheels": question.variant, **question.machine}
     lines += [f"| {_code(str(key))} | `{_code(str(value))}` |" for key, value in facts.items() if value]
     if answer.reproducer:
-        lines += ["", "### Reproducer", "", "````python", answer.reproducer.rstrip(), "````"]
+        longest = max((len(run) for run in re.findall("`+", answer.reproducer)), default=0)
+        fence = "`" * max(4, longest + 1)
+        lines += ["", "### Reproducer", "", f"{fence}python", answer.reproducer.rstrip(), fence]
     lines += ["", f"Found by `{_code(question.command)}`.", ""]
     return "\n".join(lines)
 

@@ -1,8 +1,10 @@
-"""A slowdown planted in one of many real wheels, found by `accel-micro bisect` through the whole way that users take."""
+"""A slowdown planted in one of many real wheels, found by `accel-micro bisect` the way that users go."""
 
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,6 +73,13 @@ def test_the_nightly_that_made_an_op_slower_is_named(
     (step,) = answer["steps"]
     assert 1.3 < step["ratio"]["low"] < 2 < step["ratio"]["high"] < 3, "the work of two calls instead of one"
     assert len(step["suspects"]) == 1
+    script = tmp_path / "reproducer.py"
+    script.write_text(answer["reproducer"])
+    ran = subprocess.run(
+        [sys.executable, "-I", script], capture_output=True, text=True, cwd=tmp_path, timeout=120, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert float(ran.stdout.splitlines()[-1]) > 0
     published = suite.asv("publish")
     assert published.code == 0, published.output
     with capsys.disabled():
