@@ -1,0 +1,118 @@
+"""Blocks of plain steps and of watched ones, and what is made of them."""
+
+import math
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, Final
+
+from accel_micro.measure import gate
+from accel_micro.measure.gate import PRIOR_SENSITIVITY
+
+TURNS: Final = (5, 20)
+"""Fewest and most blocks of each kind in a process."""
+
+
+class Block:
+    """Steps timed together, with the machine's speed; seconds are those of a step."""
+
+    def __init__(self, seconds: float, before: float, after: float, waiting: float) -> None:
+        self.seconds, self.before, self.after, self.waiting = seconds, before, after, waiting
+
+    @property
+    def speed(self) -> float:
+        return 2.0 / (1.0 / self.before + 1.0 / self.after)
+
+
+class Watched:
+    """Steps under a mode that brackets each op."""
+
+    def __init__(self, structure: Any, watching: Any) -> None:
+        self._funcs = structure.funcs
+        self._numbers = structure.sequence
+        calls = [structure.calls[n] if n >= 0 else None for n in structure.sequence]
+        self._costs = [watching.of(call, before) for before, call in zip([None, *calls], calls, strict=False)]
+        self.rows = len(structure.calls)
+        self.changed = False
+        self.ops: list[list[float]] = []
+        self.gaps: list[list[float]] = []
+        self.block = Block(1.0, 1.0, 1.0, 0.0)
+
+    def step(self, run: Callable[[], Any]) -> None:
+        """Run a step and add what it took."""
+        from accel_micro.explain.capturing.recording import Timing
+
+        mode = Timing()
+        with mode:
+            start = perf_counter()
+            run()
+            end = perf_counter()
+        if self.changed or mode.funcs != self._funcs:
+            self.changed = True
+            return
+        ops, gaps = [0.0] * self.rows, [0.0] * (self.rows + 1)
+        before = start
+        stamps = iter(mode.stamps)
+        for number, cost, begun, ended in zip(self._numbers, self._costs, stamps, stamps, strict=True):
+            if number < 0:  # what marks a place belongs to the gap, and watching it does not
+                before += cost
+                continue
+            ops[number] += ended - begun
+            gaps[number] += begun - before - cost
+            before = ended
+        gaps[-1] = end - before
+        self.ops.append(ops)
+        self.gaps.append(gaps)
+
+    @property
+    def seconds(self) -> float:
+        """Mean over the steps of what the ops took together."""
+        if not self.ops:
+            return 1e-9
+        return max(1e-9, sum(map(sum, self.ops)) / len(self.ops))
+
+
+def chosen(blocks: Sequence[Block]) -> tuple[list[Block], list[float]]:
+    """The half of the blocks that was disturbed least, and their seconds corrected to full speed."""
+    gated = [gate.Block(block.seconds, block.before, block.after, block.waiting) for block in blocks]
+    found = gate.choose(gated, max(min(TURNS[0], len(blocks)), math.ceil(len(blocks) / 2)))
+    places = {id(block): number for number, block in enumerate(gated)}
+    return [blocks[places[id(block)]] for block in found.blocks], list(found.samples)
+
+
+def in_place(plain: Sequence[Block], watched: Sequence[Watched], step_seconds: float) -> dict[str, Any]:
+    """Seconds of each row and of the gap before it.
+
+    Medians over the steps, of the half of the turns that was disturbed least. The sum of the ops, and that of the gaps,
+    is their share of the plain steps of the same turn, in the median over turns: what makes the machine slow for
+    minutes slows both blocks of a turn. Each row is scaled to that sum.
+    """
+    import numpy as np
+
+    disturbed = [
+        (max(p.waiting, w.block.waiting), -min(p.speed, w.block.speed))
+        for p, w in zip(plain, watched, strict=True)
+    ]
+    order = sorted(range(len(plain)), key=disturbed.__getitem__)
+    kept = order[: max(min(TURNS[0], len(order)), math.ceil(len(order) / 2))]
+    # From the speed of the watched steps to that of the plain ones beside them, and from those to `step_seconds`.
+    scales = [
+        (watched[t].block.speed / plain[t].speed) ** PRIOR_SENSITIVITY * step_seconds / plain[t].seconds
+        for t in kept
+    ]
+    found: dict[str, Any] = {}
+    for name in ("ops", "gaps"):
+        blocks = [scale * np.array(getattr(watched[t], name)) for scale, t in zip(scales, kept, strict=True)]
+        steps = np.vstack(blocks)
+        middle = np.median(steps, axis=0)
+        total = float(np.median([np.median(block.sum(axis=1)) for block in blocks]))
+        parts = float(middle.sum())
+        found[name] = middle * (total / parts) if parts > 0 and total > 0 else middle
+        if name == "ops":
+            scatter = 1.4826 * np.median(np.abs(steps - middle), axis=0)
+            found["ops_errors"] = 1.253 * scatter / math.sqrt(len(steps))
+    return {
+        "ops": [float(x) for x in found["ops"]],
+        "ops_errors": [float(x) for x in found["ops_errors"]],
+        "gaps": [float(x) for x in found["gaps"][:-1]],
+        "tail_seconds": float(found["gaps"][-1]),
+    }
