@@ -24,6 +24,7 @@ _SMALL_SECONDS: Final = 30e-6
 _FRAMEWORK_SHARE: Final = 0.3
 _WAITING: Final = 0.1
 _FIRST_STEPS: Final = 20.0
+_FIRST_SECONDS: Final = 0.5
 _SIDES: Final = ("baseline", "contender")
 
 
@@ -151,13 +152,15 @@ def denormals(e: Explanation) -> Iterator[Cause]:
 
 def optimizer_one_by_one(e: Explanation) -> Iterator[Cause]:
     """An optimizer that spends its time on calls, one for each tensor."""
-    for name, capture, _ in _of_sides(e):
+    for name, capture, side in _of_sides(e):
         rows = [(n, row) for n, row in enumerate(capture.rows) if row.phase == "optimizer"]
         calls = sum(row.count for _, row in rows)
         if not rows or not capture.has_ops:
             continue
         seconds = fmean(sum(r.ops[n] + r.gaps[n] for n, _ in rows) for r in capture.readings)
         share = seconds / capture.step_seconds
+        if side != _slower(e) and capture.device == "cpu":
+            continue
         small = seconds / calls < _SMALL_SECONDS
         foreach = any("_foreach_" in row.op or "_fused_" in row.op for _, row in rows)
         if share < _OPTIMIZER_SHARE or foreach or not small or calls < 2 * capture.tensors:
@@ -349,7 +352,7 @@ def warm_up(e: Explanation) -> Iterator[Cause]:
     for name, capture, _ in _of_sides(e):
         first = fmean(reading.first_step_seconds for reading in capture.readings)
         steps = first / capture.step_seconds
-        if steps > _FIRST_STEPS:
+        if steps > _FIRST_STEPS and first > _FIRST_SECONDS:
             yield Cause(
                 "first step",
                 name,

@@ -130,7 +130,12 @@ class _Process:
         from accel_micro.explain.capturing.watching import Watching
 
         steps = max(1, min(_MOST_STEPS, math.ceil(_BLOCK_SECONDS / step_seconds)))
-        watching = Watching.measured() if structure is not None else None
+        watching = None
+        if structure is not None:
+            before = self.device.probe_host_speed()
+            watching = Watching.measured()
+            after = self.device.probe_host_speed()
+            watching = watching.scaled(2.0 / (self.reference / before + self.reference / after))
         plain: list[Block] = []
         watched: list[Watched] = []
         end = perf_counter() + self.job["budget_seconds"]

@@ -24,7 +24,8 @@ class Call:
 
     Attributes:
         kept: arguments of the first such call, where they are kept for a replay.
-        tensors: in and out. makes_tensors: some of those out are new.
+        tensors: in and out. numbers: numbers that stand where the schema has a tensor.
+        noted: autograd takes note of it.
     """
 
     func: Any
@@ -37,7 +38,8 @@ class Call:
     flops: float = 0.0
     bytes: float = 0.0
     tensors: int = 0
-    makes_tensors: bool = False
+    numbers: int = 0
+    noted: bool = False
     count: int = 0
     subnormal: float = 0.0
     non_finite: bool = False
@@ -156,7 +158,8 @@ class Recording(TorchDispatchMode):
             moved = {storage_address(t): size_bytes(t) for t in [*made_of, *outputs]}
             call.bytes = 0.0 if is_view(func) or is_uninitialised(func) else float(sum(moved.values()))
             call.tensors = len(made_of) + len(outputs)
-            call.makes_tensors = any(all(t is not each for each in made_of) for t in outputs)
+            call.numbers = numbers_for_tensors(func, args)
+            call.noted = phase == "forward" and torch.is_grad_enabled()
             self.structure.calls.append(call)
         known = self.structure.calls[number]
         known.count += 1
@@ -316,6 +319,15 @@ def flops_of(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any
         return float(count(*args, **kwargs, out_val=out))
     except Exception:  # a formula that fails on some arguments must not cost the capture
         return 0.0
+
+
+def numbers_for_tensors(func: Any, args: Sequence[Any]) -> int:
+    """Numbers that stand where the schema has a tensor, as the 2 of `x * 2`."""
+    wanted = (str(argument.type) for argument in func._schema.arguments)
+    return sum(
+        kind == "Tensor" and isinstance(value, (int, float))
+        for kind, value in zip(wanted, args, strict=False)
+    )
 
 
 def is_view(func: Any) -> bool:

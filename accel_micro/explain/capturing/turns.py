@@ -24,14 +24,28 @@ class Block:
 
 
 class Watched:
-    """Steps under a mode that brackets each op."""
+    """Steps under a mode that brackets each op.
+
+    Attributes:
+        costs: seconds that watching adds to the gap before each row, and to the tail, at full speed.
+        ops, gaps: of each step the seconds of each row, and before it with what watching costs; the tail comes last.
+        changed: a step called other ops than the structure has.
+    """
 
     def __init__(self, structure: Any, watching: Any) -> None:
         self._funcs = structure.funcs
         self._numbers = structure.sequence
-        calls = [structure.calls[n] if n >= 0 else None for n in structure.sequence]
-        self._costs = [watching.of(call, before) for before, call in zip([None, *calls], calls, strict=False)]
         self.rows = len(structure.calls)
+        self.costs = [0.0] * (self.rows + 1)
+        pending, before = 0.0, None
+        for number in structure.sequence:
+            call = structure.calls[number] if number >= 0 else None
+            pending += watching.of(call, before)
+            before = call
+            if number >= 0:
+                self.costs[number] += pending
+                pending = 0.0
+        self.costs[-1] = pending
         self.changed = False
         self.ops: list[list[float]] = []
         self.gaps: list[list[float]] = []
@@ -52,12 +66,11 @@ class Watched:
         ops, gaps = [0.0] * self.rows, [0.0] * (self.rows + 1)
         before = start
         stamps = iter(mode.stamps)
-        for number, cost, begun, ended in zip(self._numbers, self._costs, stamps, stamps, strict=True):
-            if number < 0:  # what marks a place belongs to the gap, and watching it does not
-                before += cost
+        for number, begun, ended in zip(self._numbers, stamps, stamps, strict=True):
+            if number < 0:  # what marks a place belongs to the gap
                 continue
             ops[number] += ended - begun
-            gaps[number] += begun - before - cost
+            gaps[number] += begun - before
             before = ended
         gaps[-1] = end - before
         self.ops.append(ops)
@@ -101,7 +114,12 @@ def in_place(plain: Sequence[Block], watched: Sequence[Watched], step_seconds: f
     ]
     found: dict[str, Any] = {}
     for name in ("ops", "gaps"):
-        blocks = [scale * np.array(getattr(watched[t], name)) for scale, t in zip(scales, kept, strict=True)]
+        blocks = []
+        for scale, t in zip(scales, kept, strict=True):
+            seconds = np.array(getattr(watched[t], name))
+            if name == "gaps":  # watching is Python's work: it takes as much longer as the probe does
+                seconds = seconds - np.array(watched[t].costs) / watched[t].block.speed
+            blocks.append(scale * seconds)
         steps = np.vstack(blocks)
         middle = np.median(steps, axis=0)
         total = float(np.median([np.median(block.sum(axis=1)) for block in blocks]))
