@@ -98,10 +98,9 @@ def _table(e: Explanation, width: int) -> Iterator[tuple[str, str]]:
             sum(values)
             for values in zip(*((o.baseline, o.contender, o.seconds.value) for o in others), strict=True)
         ]
-        sign = "+" if numbers[2] >= 0 else "−"
         rows.append(
             ("", f"{count(len(others), 'other')}", words.seconds(numbers[0]), words.seconds(numbers[1]),
-             f"{sign}{words.seconds(abs(numbers[2]))}", "", "")
+             f"{'+' if numbers[2] > 0 else ''}{words.seconds(numbers[2])}", "", "")
         )  # fmt: skip
     rest = next(each for each in e.contributions if each.group.kind == "unexplained")
     rows.append(_cells(e, rest))

@@ -9,6 +9,7 @@ from accel_micro.explain.explanation import Closure, Contribution, Explanation
 from accel_micro.report import units
 from accel_micro.report.words import clean, count
 
+_UNSEEN_SECONDS: Final = 5e-10
 SHORT_PHASE: Final = {"forward": "fwd", "backward": "bwd", "optimizer": "opt"}
 _SIGNS: Final = {True: "+", False: "−"}
 
@@ -67,21 +68,24 @@ def factor(value: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """A time ≥ 0."""
-    return units.quantity(max(value, 0.0), "s") if value >= 0 else f"−{units.quantity(-value, 's')}"
+    """A time, with a minus where it is less than nothing; what no clock shows is nothing."""
+    if abs(value) < _UNSEEN_SECONDS:
+        return "0 s"
+    return units.quantity(value, "s") if value > 0 else f"−{units.quantity(-value, 's')}"
 
 
 def saved(each: Contribution) -> str:
     """What the contender saves, with the half of its interval: `+12.3 ± 0.4 ms`."""
     value, half = each.seconds.value, (each.seconds.high - each.seconds.low) / 2
-    sign = _SIGNS[value >= 0]
-    text = units.quantity(abs(value), "s")
-    if not math.isfinite(half) or half == 0:
-        return f"{sign}{text}"
-    number, unit = text.split()
-    scale = abs(value) / float(number) if float(number) else 1.0
-    decimals = len(number.partition(".")[2])
-    return f"{sign}{number} ± {half / scale:.{decimals}f} {unit}"
+    if abs(value) < _UNSEEN_SECONDS:
+        value = 0.0
+    if not math.isfinite(half) or half < _UNSEEN_SECONDS:
+        return f"+{seconds(value)}" if value > 0 else seconds(value)
+    # Both in the unit of the larger one.
+    largest, unit = units.quantity(max(abs(value), half), "s").split()
+    scale = max(abs(value), half) / float(largest)
+    decimals = len(largest.partition(".")[2])
+    return f"{_SIGNS[value >= 0]}{abs(value) / scale:.{decimals}f} ± {half / scale:.{decimals}f} {unit}"
 
 
 def label(each: Contribution) -> str:
@@ -94,8 +98,8 @@ def share(e: Explanation, each: Contribution) -> str:
     """Of the difference; a dash where the sides do not differ."""
     if not e.differs or not e.difference:
         return "–"
-    value = 100 * each.seconds.value / e.difference
-    return f"{value:.0f} %".replace("-", "−")
+    value = round(100 * each.seconds.value / e.difference)
+    return f"{value} %".replace("-", "−")
 
 
 def closure(name: str, found: Closure | None) -> str:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -123,6 +124,11 @@ def loader() -> Iterator[tuple[Tensor, Tensor]]:
     for _ in range(8):
         time.sleep(0.03)
         yield torch.randn(4, WIDTH), torch.zeros(4, WIDTH)
+
+
+def without_fused(device: str) -> Model:
+    """Its optimizer has no fused kernel."""
+    return replace(plain(device), optimizer=torch.optim.Rprop(plain(device).module.parameters()))
 
 
 def no_model(device: str) -> str:

@@ -23,7 +23,8 @@ def feed(model: Model, name: str, device: Any, training: bool, switches: Mapping
     Raises:
         WrongModel: it gives fewer than four batches.
     """
-    loader: Iterable[Any] = imported(name)()
+    make = imported(name)
+    loader: Iterable[Any] = make()
     batches: list[Batch] = []
     loading: list[float] = []
     for seconds, batch in _timed(loader):
@@ -49,7 +50,7 @@ def feed(model: Model, name: str, device: Any, training: bool, switches: Mapping
     steps = []
     device.synchronize()
     start = perf_counter()
-    for _, batch in _timed(loader):
+    for _, batch in _timed(make()):  # a new one, since a generator can be used up
         device.mark_step(step(moved(batch)))
         device.synchronize()
         now = perf_counter()

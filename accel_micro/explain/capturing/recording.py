@@ -298,11 +298,11 @@ def convolution_backend(func: Any, args: Sequence[Any]) -> str:
     try:
         if name == "convolution_backward":
             # gradient, input, weight, sizes of the bias, then as forward has them
-            _, x, weight, sizes, *rest = args[:11]
-            chosen = select(x, weight, None, *rest[:6], int(rest[6]), sizes)
+            _, x, weight, sizes, *rest = args[:10]
+            chosen = select(x, weight, None, *rest[:5], int(rest[5]), sizes)
         else:
             x, weight, bias, *rest = args[:9]
-            chosen = select(x, weight, bias, *rest[:6], int(rest[6]))
+            chosen = select(x, weight, bias, *rest[:5], int(rest[5]))
     except (RuntimeError, TypeError, IndexError, ValueError):
         return ""
     return str(chosen).rpartition(".")[2]
