@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -96,6 +96,9 @@ def explain(
         bool, typer.Option("--confirm/--no-confirm", help="Try the causes that can be tried on this machine.")
     ] = True,
     save: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Keep the captures here.")] = None,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page that a browser opens without internet.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Say why a model is faster on one side than on the other: which ops, how much Python, what is unexplained.
@@ -111,6 +114,8 @@ def explain(
     from accel_micro.report import explain as report
 
     parts = (found.explanation, found.causes, found.ablations, found.fit)
+    if page is not None:
+        _write_page(page, parts)
     if json:
         typer.echo(report.to_json(*parts), nl=False)
     else:
@@ -157,6 +162,18 @@ def _explained(
         for path in explaining.save(captures, save):
             say_note(f"saved {path}")
     return found
+
+
+def _write_page(page: Path, parts: Any) -> None:
+    """Write the page. One that cannot be written costs no result."""
+    from accel_micro.report.explain_page import write_page
+
+    try:
+        write_page(page, *parts)
+    except OSError as error:
+        say_error(f"the page could not be written: {error}")
+    else:
+        say_note(f"page: {page.resolve().as_uri()}")
 
 
 def _setting(text: str, device: str, batch: int) -> "Setting":

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_micro import devices
+from accel_micro.devices.base import Device, QueueTooShort
 from accel_micro.explain.capturing.checking import check
 from accel_micro.explain.capturing.keeping import Keeper, Recipe, made, spanned, written
 from accel_micro.explain.capturing.replaying import Replayer
@@ -147,3 +148,52 @@ def test_watching_costs_more_after_more_memory() -> None:
     found = Watching.measured()
     assert found.call == tuple(sorted(found.call)) and 0 < found.call[0] < 1e-3
     assert found.scaled(0.5).call[0] == pytest.approx(found.call[0] / 2)
+
+
+class OnAGpu(Device):
+    """A device whose clocks read what a test says."""
+
+    kind = "paper"
+    asynchronous = True
+    clocks = ("throughput", "latency", "dispatch", "device")
+
+    def __init__(self, synchronises: bool = False, kernels: bool = True) -> None:
+        super().__init__("cpu")
+        self.device_flags: tuple[tuple[str, str], ...] = ()
+        self._synchronises, self._kernels = synchronises, kernels
+
+    def probe_host_speed(self) -> float:
+        return 1.0
+
+    def queue(self, call: Any) -> Any:
+        return self
+
+    def dispatch_calls(self) -> int:
+        if self._synchronises:
+            raise QueueTooShort("it synchronises")
+        return 100
+
+    def dispatch(self, calls: int) -> float:
+        return 5e-6
+
+    def device_calls(self, block_seconds: float) -> int:
+        if not self._kernels:
+            raise QueueTooShort("the call launches no kernel")
+        return 10
+
+    def device(self, calls: int) -> float:
+        return 20e-6
+
+    def busy_share(self) -> float | None:
+        return 0.9
+
+
+def test_a_device_that_works_on_its_own_is_read_by_its_clocks() -> None:
+    call = (aten.add.Tensor, ((torch.ones(2), torch.ones(2)), {}))
+    found = Replayer(OnAGpu(), 1.0, 1 << 20).replay(*call)
+    assert found.dispatch_seconds == 5e-6 and found.device_seconds == pytest.approx(18e-6)
+    assert found.hot_seconds is None
+    none = Replayer(OnAGpu(kernels=False), 1.0, 1 << 20).replay(*call)
+    assert none.dispatch_seconds == 5e-6 and none.device_seconds == 0.0
+    waits = Replayer(OnAGpu(synchronises=True), 1.0, 1 << 20).replay(*call)
+    assert waits.dispatch_seconds is None and waits.device_seconds is None
