@@ -167,7 +167,8 @@ class _Process:
         waiting = (device.waited_seconds() - waited) / max(perf_counter() - start, 1e-9)
         after = device.probe_host_speed()
         self._rates += [before, after]
-        return Block(seconds, before / self.reference, after / self.reference, waiting)
+        alone = self.device.on_cpu and self.device.precision().get("threads") == 1
+        return Block(seconds, before / self.reference, after / self.reference, waiting, alone)
 
     def _watched_block(self, snapshot: Any, watched: "Watched", steps: int) -> "Watched":
         def time() -> float:

@@ -13,10 +13,23 @@ TURNS: Final = (5, 20)
 
 
 class Block:
-    """Steps timed together, with the machine's speed; seconds are those of a step."""
+    """Steps timed together, with the machine's speed; seconds are those of a step.
 
-    def __init__(self, seconds: float, before: float, after: float, waiting: float) -> None:
+    Attributes:
+        alone: one thread does all the work, so what it waited for a core is known not to be the step's. Threads that
+            wait for each other lose more than that, by an amount that nobody knows.
+    """
+
+    def __init__(
+        self, seconds: float, before: float, after: float, waiting: float, alone: bool = False
+    ) -> None:
         self.seconds, self.before, self.after, self.waiting = seconds, before, after, waiting
+        self.alone = alone
+
+    @property
+    def share(self) -> float:
+        """Of the seconds, that the step had a core."""
+        return 1.0 - min(self.waiting, 0.9) if self.alone else 1.0
 
     @property
     def speed(self) -> float:
@@ -86,7 +99,9 @@ class Watched:
 
 def chosen(blocks: Sequence[Block]) -> tuple[list[Block], list[float]]:
     """The half of the blocks that was disturbed least, and their seconds corrected to full speed."""
-    gated = [gate.Block(block.seconds, block.before, block.after, block.waiting) for block in blocks]
+    gated = [
+        gate.Block(block.seconds * block.share, block.before, block.after, block.waiting) for block in blocks
+    ]
     found = gate.choose(gated, max(min(TURNS[0], len(blocks)), math.ceil(len(blocks) / 2)))
     places = {id(block): number for number, block in enumerate(gated)}
     return [blocks[places[id(block)]] for block in found.blocks], list(found.samples)
@@ -108,10 +123,11 @@ def in_place(plain: Sequence[Block], watched: Sequence[Watched], step_seconds: f
     order = sorted(range(len(plain)), key=disturbed.__getitem__)
     kept = order[: max(min(TURNS[0], len(order)), math.ceil(len(order) / 2))]
     # From the speed of the watched steps to that of the plain ones beside them, and from those to `step_seconds`.
-    scales = [
-        (watched[t].block.speed / plain[t].speed) ** PRIOR_SENSITIVITY * step_seconds / plain[t].seconds
-        for t in kept
-    ]
+    scales = []
+    for t in kept:
+        plain_block, block = plain[t], watched[t].block
+        speed = (block.speed / plain_block.speed) ** PRIOR_SENSITIVITY
+        scales.append(speed * block.share * step_seconds / (plain_block.seconds * plain_block.share))
     found: dict[str, Any] = {}
     for name in ("ops", "gaps"):
         blocks = []

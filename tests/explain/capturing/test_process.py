@@ -114,6 +114,27 @@ def test_gaps_lose_what_watching_costs_at_that_speed() -> None:
     assert found["ops"] == [8.0] and found["gaps"] == [1.0] and found["tail_seconds"] == 1.0
 
 
+def test_a_single_thread_that_waits_for_a_core_is_not_slow() -> None:
+    class Free:
+        def of(self, call: Any, before: Any) -> float:
+            return 0.0
+
+    call = Call(None, "forward", "", "", (), "")
+
+    def read(alone: bool) -> tuple[float, dict[str, Any]]:
+        watched = turns.Watched(Structure([call], [0], [1]), Free())
+        watched.ops, watched.gaps = [[8.0]], [[2.0, 0.0]]
+        watched.block = turns.Block(8.0, 1.0, 1.0, 0.0, alone)
+        plain = turns.Block(20.0, 1.0, 1.0, 0.5, alone)  # half of it without a core
+        _, samples = turns.chosen([plain])
+        return samples[0], turns.in_place([plain], [watched], samples[0])
+
+    step, found = read(alone=True)
+    assert step == pytest.approx(10.0) and found["ops"] == [8.0] and found["gaps"] == [2.0]
+    step, found = read(alone=False)
+    assert step == pytest.approx(20.0)
+
+
 # Whole interpreters
 
 
