@@ -145,7 +145,7 @@ def fit_lines(fit: Fit) -> list[str]:
     if fit.p_value is not None:
         said[0] = f"{said[0][:-1]} (lack of fit: p = {fit.p_value:.2g})."
     if fit.fits:
-        said.append("A straight line fits: nothing changes with the batch but its size.")
+        said.append("No lack of fit is shown: a straight line will do.")
     else:
         why = "A step cannot take less than nothing" if fit.per_step < 0 else "A straight line does not fit"
         where = f", and two meet between {fit.breaks[0]} and {fit.breaks[1]}" if fit.breaks else ""

@@ -13,6 +13,7 @@ from accel_micro.devices.tensors import size_bytes, storage_address
 from accel_micro.explain.capture import Phase
 
 _NO_WORK: Final = ("profiler", "debugprims")
+_WHOLE_CONVOLUTIONS: Final = ("conv1d", "conv2d", "conv3d")
 _LONGEST_TEXT: Final = 120
 _MOST_TENSORS: Final = 6
 _FEWEST_FOR_SHARE: Final = 16
@@ -293,7 +294,11 @@ def convolution_backend(func: Any, args: Sequence[Any]) -> str:
     """Which implementation of convolution torch chooses for these arguments; empty for other operators."""
     name = func._overloadpacket.__name__
     select = getattr(torch._C, "_select_conv_backend", None)
-    if select is None or name not in ("convolution", "_convolution", "convolution_backward"):
+    if name in _WHOLE_CONVOLUTIONS:
+        args = _as_convolution(args)
+    elif name not in ("convolution", "_convolution", "convolution_backward"):
+        return ""
+    if select is None:
         return ""
     try:
         if name == "convolution_backward":
@@ -308,11 +313,27 @@ def convolution_backend(func: Any, args: Sequence[Any]) -> str:
     return str(chosen).rpartition(".")[2]
 
 
+def _as_convolution(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Arguments of `aten.conv2d`, as inference calls it, to those of `aten.convolution`."""
+    x, weight, *rest = args
+    places = weight.dim() - 2
+    defaults: tuple[Any, ...] = (None, [1] * places, [0] * places, [1] * places, 1)
+    bias, stride, padding, dilation, groups = (*rest, *defaults[len(rest) :])
+    return (x, weight, bias, stride, padding, dilation, False, [0] * places, groups)
+
+
 def flops_of(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> float:
     """As torch's counter has them; 0 for what it does not count."""
     from torch.utils.flop_counter import flop_registry
 
-    count = flop_registry.get(func._overloadpacket)
+    packet = func._overloadpacket
+    if (
+        packet.__name__ in _WHOLE_CONVOLUTIONS
+    ):  # inference calls layers whole, and the counter knows their parts
+        packet, args = torch.ops.aten.convolution, _as_convolution(args)
+    elif packet.__name__ == "linear" and func.namespace == "aten":
+        return float(2 * args[0].numel() * args[1].shape[0])
+    count = flop_registry.get(packet)
     if count is None:
         return 0.0
     try:

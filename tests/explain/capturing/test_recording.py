@@ -94,6 +94,21 @@ def test_backward_of_convolution_has_a_backend_too() -> None:
     assert set(backends) == {"forward", "backward"} and all(backends.values())
 
 
+def test_layers_that_inference_calls_whole_are_known_too() -> None:
+    model = build("mnist")
+    batch = model.batch(2)
+    training = record(lambda: model.training_step(batch), model.module)
+    whole = record(lambda: model.inference_step(batch), model.module)
+    convolutions = [call for call in whole.calls if "conv2d" in str(call.func)]
+    parts = [call for call in training.calls if str(call.func) == "aten.convolution.default"]
+    assert [call.flops for call in convolutions] == [call.flops for call in parts] and len(parts) == 2
+    assert [call.backend for call in convolutions] == [call.backend for call in parts]
+    assert [call.flops for call in whole.calls if "linear" in str(call.func)] == [
+        2 * 2 * 9216 * 128,
+        2 * 2 * 128 * 10,
+    ]
+
+
 def test_subnormal_numbers_and_infinity_are_seen() -> None:
     small = torch.zeros(100)
     small[:25] = 1e-40
