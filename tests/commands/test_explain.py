@@ -149,7 +149,8 @@ def test_an_optimizer_without_foreach_is_named() -> None:
         *ops[0]["ops"]
     } or "_foreach" in str(ops[0]["ops"])
     optimizer = sum(each["seconds"] for each in data["contributions"] if each["phase"] == "optimizer")
-    assert optimizer > 0.5 * data["difference_seconds"] > 0
+    # Of thousands of calls of some µs the framework is known roughly; the ops are what is named.
+    assert ops[0]["seconds"] > 0.5 * data["difference_seconds"] > 0 and optimizer > 0
     assert "optimizer one by one" in {cause["name"] for cause in data["causes"]}
 
 
