@@ -13,6 +13,7 @@ from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, ProfileName, say
 from accel_micro.commands.compare_cli import compare
 from accel_micro.commands.coverage_cli import coverage
 from accel_micro.commands.crossover_cli import crossover
+from accel_micro.commands.explain_cli import capture, explain
 from accel_micro.commands.ops_cli import ops
 from accel_micro.commands.report_cli import report
 from accel_micro.commands.reproduce_cli import reproduce
@@ -29,6 +30,8 @@ app.command()(compare)
 app.command()(calibrate)
 app.command()(crossover)
 app.add_typer(bisect_app)
+app.command()(capture)
+app.command()(explain)
 app.command()(report)
 app.command()(ops)
 app.command()(coverage)

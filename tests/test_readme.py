@@ -140,7 +140,8 @@ def accel_micro_options(words: Sequence[str]) -> set[str]:
             break
         assert word in subcommands, f"accel-micro has no command {word}"
         command = subcommands[word]
-    return {option for parameter in command.params for option in parameter.opts} | {"-h", "--help"}
+    options = (option for each in command.params for option in (*each.opts, *each.secondary_opts))
+    return {*options, "-h", "--help"}
 
 
 def asv_options(words: Sequence[str]) -> set[str]:

@@ -67,7 +67,7 @@ def test_a_culprit_in_words(golden: Any, found: Answer) -> None:
 
 def test_a_culprit_as_an_issue(golden: Any, found: Answer) -> None:
     text = to_markdown(found)
-    assert text == golden("md")
+    assert text == golden("txt")
     assert "\x1b" not in text
 
 

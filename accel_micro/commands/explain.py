@@ -1,0 +1,167 @@
+"""What `capture` and `explain` do: models measured under settings, held against each other, and causes tried."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from accel_micro.explain.setting import Setting
+
+if TYPE_CHECKING:
+    from accel_micro.explain.batches import Fit, Switch
+    from accel_micro.explain.capture import Capture, Row
+    from accel_micro.explain.capturing.taking import Request
+    from accel_micro.explain.causes import Ablation, Cause
+    from accel_micro.explain.explanation import Explanation
+
+DEFAULT_BATCH: Final = 4
+_ABLATION_PROCESSES: Final = 4
+_MOST_ABLATIONS: Final = 3
+
+Told = Callable[[str], None]
+"""Told in a sentence what is done now."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """All that `explain` found."""
+
+    explanation: "Explanation"
+    causes: "list[Cause]"
+    ablations: "list[Ablation]"
+    fit: "Fit | None" = None
+
+
+def capture(request: "Request", settings: Sequence[Setting], tell: Told) -> "list[Capture]":
+    """A capture of each setting, by turns, while their devices are locked.
+
+    Raises:
+        CannotCapture: a process failed. DeviceBusy: another run holds a device.
+    """
+    from accel_micro.asv_plugin.locking import DeviceLocks
+    from accel_micro.explain.capturing.taking import take
+
+    locks = DeviceLocks()
+    locks.acquire({setting.device for setting in settings})
+    try:
+        return take(
+            request, settings, lambda setting, number, total: tell(f"process {number} of {total}: {setting}")
+        )
+    finally:
+        locks.release()
+
+
+def explain_files(first: "Capture", second: "Capture") -> Explained:
+    """What two captures tell; nothing is measured."""
+    from accel_micro.explain.attribution import explain
+    from accel_micro.explain.causes import causes
+
+    found = explain(first, second)
+    return Explained(found, causes(found), [])
+
+
+def explain_here(
+    request: "Request", sides: Sequence[Setting], confirm: bool, tell: Told
+) -> tuple[Explained, "list[Capture]"]:
+    """Measure two settings by turns, explain them, and try the causes that can be tried here.
+
+    Raises:
+        CannotCapture, DeviceBusy: see `capture`.
+    """
+    from accel_micro.explain.attribution import explain
+    from accel_micro.explain.causes import causes
+
+    captures = capture(request, sides, tell)
+    found = explain(*captures, interleaved=True)
+    suspected = causes(found)
+    ablations = try_causes(request, sides, captures, found, suspected, tell) if confirm else []
+    return Explained(found, suspected, ablations), captures
+
+
+def try_causes(
+    request: "Request",
+    sides: Sequence[Setting],
+    captures: "Sequence[Capture]",
+    found: "Explanation",
+    suspected: "Sequence[Cause]",
+    tell: Told,
+) -> "list[Ablation]":
+    """The ablations of causes that have a setting: whole steps alone, each side by turns with its changed self."""
+    from accel_micro.explain.capturing.taking import CannotCapture
+    from accel_micro.explain.confirming import confirm
+
+    whole = replace(request, ops=False, processes=max(_ABLATION_PROCESSES, min(request.processes, 8)))
+    ablations: list[Ablation] = []
+    if not found.differs:
+        return ablations
+    for cause in [cause for cause in suspected if cause.setting is not None][:_MOST_ABLATIONS]:
+        assert cause.setting is not None
+        side = 0 if cause.side == "baseline" else 1
+        changed = (
+            cause.setting if cause.setting.batch else cause.setting.changed(batch=str(captures[side].batch))
+        )
+        tell(f"trying {cause.name}: {changed}")
+        try:
+            before, after = capture(whole, [sides[side], changed], tell)
+        except CannotCapture as problem:  # the other setting may not exist here: the cause stays a suspicion
+            tell(f"{changed} cannot be measured: {problem}")
+            continue
+        ablations.append(confirm(cause, before, after, found.difference))
+    return ablations
+
+
+def explain_batches(
+    request: "Request", settings: Sequence[Setting], confirm: bool, tell: Told
+) -> tuple[Explained, "list[Capture]"]:
+    """Measure several batch sizes by turns: the line through them, where it breaks, and the two ends explained.
+
+    Raises:
+        CannotCapture, DeviceBusy: see `capture`. ValueError: fewer than four sizes.
+    """
+    from accel_micro.explain.attribution import explain
+    from accel_micro.explain.batches import fit
+    from accel_micro.explain.causes import causes
+
+    captures = capture(request, settings, tell)
+    line = fit(captures)
+    narrowed = [narrow(request, settings[0], each, tell) for each in line.switches]
+    ends = [captures[0], captures[-1]]
+    found = explain(*ends, interleaved=True)
+    suspected = causes(found)
+    sides = [settings[0], settings[-1]]
+    ablations = try_causes(request, sides, ends, found, suspected, tell) if confirm else []
+    return Explained(found, suspected, ablations, replace(line, switches=tuple(narrowed))), captures
+
+
+def narrow(request: "Request", setting: Setting, switch: "Switch", tell: Told) -> "Switch":
+    """The neighbouring batch sizes between which convolutions change, by halving: a step of each size, untimed."""
+    from accel_micro.explain.capturing.taking import rows_of
+
+    below, above = switch.below, switch.above
+    while above - below > 1:
+        middle = (below + above) // 2
+        tell(f"which convolution at batch {middle}?")
+        if _runs(rows_of(request, setting.changed(batch=str(middle))), switch.after) >= switch.calls:
+            above = middle
+        else:
+            below = middle
+    return replace(switch, below=below, above=above)
+
+
+def _runs(rows: "Sequence[Row]", backend: str) -> int:
+    return sum(row.count for row in rows if row.backend == backend)
+
+
+def save(captures: "Sequence[Capture]", folder: Path) -> list[Path]:
+    """Write captures into a folder, named by their settings. Raises OSError."""
+    import re
+
+    from accel_micro.explain import file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for capture in captures:
+        name = re.sub(r"[^\w.=-]+", "_", f"{capture.model} {capture.setting}")
+        paths.append(folder / f"{name[:150]}.json")
+        file.write(capture, paths[-1])
+    return paths

@@ -1,0 +1,227 @@
+"""`accel-micro capture` and `accel-micro explain`: their options. Thin; imports happen when a command runs."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, say_error, say_note
+
+if TYPE_CHECKING:
+    from accel_micro.commands.explain import Explained
+    from accel_micro.explain.capturing.taking import Request
+    from accel_micro.explain.setting import Setting
+
+SETTING_HELP = "A device, or switches that differ: 'cuda', 'batch=64', 'onednn=off threads=1'."
+Training = Annotated[
+    bool, typer.Option("--training/--inference", help="A training step, or forward alone as in use.")
+]
+Processes = Annotated[
+    int, typer.Option(min=1, help="Fresh processes a side; from three on they have an interval.")
+]
+Budget = Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="For the blocks of a process.")]
+Replay = Annotated[
+    float, typer.Option(min=0.0, metavar="SECONDS", help="For replays and checks of single ops, once a side.")
+]
+Loader = Annotated[
+    str,
+    typer.Option(
+        metavar="PACKAGE.MODULE:FUNCTION", help="Returns batches; loading and transfer are timed too."
+    ),
+]
+
+
+def capture(
+    model: Annotated[
+        str, typer.Argument(help="A reference network, or package.module:function that returns a Model.")
+    ],
+    out: Annotated[Path, typer.Option("-o", "--out", help="File to write.")],
+    device: Annotated[str, typer.Option(help="Device to run on.")] = "cpu",
+    batch: Annotated[int, typer.Option(min=1, help="Examples in a batch.")] = 4,
+    set: Annotated[
+        str, typer.Option("--set", metavar="SWITCHES", help="Switches, such as 'threads=1 foreach=on'.")
+    ] = "",
+    training: Training = True,
+    processes: Processes = 5,
+    budget: Budget = 6.0,
+    replay: Replay = 30.0,
+    loader: Loader = "",
+) -> None:
+    """Time a model's step on this machine, whole and op by op, and keep it in a file for `explain`.
+
+    Exits with 0; with 2 when there is no such model or switch; with 3 when it cannot be run here.
+    """
+    from accel_micro.commands.explain import capture as capture_all
+    from accel_micro.explain import file
+
+    with _reported():
+        setting = _setting(set, device, batch)
+        request = _request(model, training, processes, budget, replay, loader)
+        (found,) = capture_all(request, [setting], _tell)
+        file.write(found, out)
+    for problem in found.problems:
+        say_note(problem)
+    seconds = found.step_seconds
+    typer.echo(f"{out}: {1e3 * seconds:.4g} ms a step, {len(found.sequence)} ops", err=True)
+
+
+def explain(
+    baseline_file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[BASELINE]", help="A capture; else --model is measured.", show_default=False),
+    ] = None,
+    contender_file: Annotated[
+        Path | None, typer.Argument(metavar="[CONTENDER]", help="Another capture.", show_default=False)
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="A reference network, or package.module:function that returns a Model.")
+    ] = None,
+    baseline: Annotated[str, typer.Option(metavar="SETTING", help=SETTING_HELP)] = "cpu",
+    contender: Annotated[str, typer.Option(metavar="SETTING", help=SETTING_HELP)] = "",
+    batch: Annotated[int, typer.Option(min=1, help="Examples in a batch, where a side does not say.")] = 4,
+    batches: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZES", help="Four batch sizes or more, such as 4,8,16,32: how steps grow with them."
+        ),
+    ] = "",
+    training: Training = True,
+    processes: Processes = 5,
+    budget: Budget = 6.0,
+    replay: Replay = 30.0,
+    loader: Loader = "",
+    confirm: Annotated[
+        bool, typer.Option("--confirm/--no-confirm", help="Try the causes that can be tried on this machine.")
+    ] = True,
+    save: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Keep the captures here.")] = None,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page that a browser opens without internet.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Say why a model is faster on one side than on the other: which ops, how much Python, what is unexplained.
+
+    Two captures, which may come from two machines; or --model with two settings, measured here by turns. Exits with 0;
+    with 2 on wrong use; with 3 when a side cannot be run here; with 4 when no difference is shown.
+    """
+    with _reported():
+        found = _explained(
+            baseline_file, contender_file, model, baseline, contender, batch, batches, confirm, save,
+            lambda name: _request(name, training, processes, budget, replay, loader),
+        )  # fmt: skip
+    from accel_micro.report import explain as report
+
+    parts = (found.explanation, found.causes, found.ablations, found.fit)
+    if page is not None:
+        _write_page(page, parts)
+    if json:
+        typer.echo(report.to_json(*parts), nl=False)
+    else:
+        report.render(*parts)
+    raise typer.Exit(4 if found.explanation.verdict.kind == "inconclusive" else 0)
+
+
+def _explained(
+    first: Path | None,
+    second: Path | None,
+    model: str | None,
+    baseline: str,
+    contender: str,
+    batch: int,
+    batches: str,
+    confirm: bool,
+    save: Path | None,
+    request: "Callable[[str], Request]",
+) -> "Explained":
+    from accel_micro.commands import explain as explaining
+    from accel_micro.explain import file
+
+    if first is not None or second is not None:
+        if first is None or second is None or model is not None:
+            _wrong("two captures are explained: BASELINE CONTENDER; or --model is measured, without files")
+        return explaining.explain_files(file.read(first), file.read(second))
+    if model is None:
+        _wrong("name two captures, or a --model to measure here")
+    if batches:
+        sizes = sorted(
+            {int(size) for size in batches.split(",") if size.strip().isdecimal() and int(size) > 0}
+        )
+        settings = [_setting(baseline, "cpu", batch).changed(batch=str(size)) for size in sizes]
+        if len(settings) < 4:
+            _wrong("--batches wants four different sizes or more, such as 4,8,16,32")
+        found, captures = explaining.explain_batches(request(model), settings, confirm, _tell)
+    else:
+        if not contender:
+            _wrong("--contender says what the other side is, such as 'cuda' or 'batch=64'")
+        one = _setting(baseline, "cpu", batch)
+        sides = [one, _setting(contender, one.device, batch)]
+        found, captures = explaining.explain_here(request(model), sides, confirm, _tell)
+    if save is not None:
+        for path in explaining.save(captures, save):
+            say_note(f"saved {path}")
+    return found
+
+
+def _write_page(page: Path, parts: Any) -> None:
+    """Write the page. One that cannot be written costs no result."""
+    from accel_micro.report.explain_page import write_page
+
+    try:
+        write_page(page, *parts)
+    except OSError as error:
+        say_error(f"the page could not be written: {error}")
+    else:
+        say_note(f"page: {page.resolve().as_uri()}")
+
+
+def _setting(text: str, device: str, batch: int) -> "Setting":
+    from dataclasses import replace
+
+    from accel_micro.explain.setting import Setting
+
+    found = Setting.parse(text, device)
+    return found if found.batch is not None else replace(found, batch=batch)
+
+
+def _request(
+    model: str, training: bool, processes: int, budget: float, replay: float, loader: str
+) -> "Request":
+    from accel_micro.explain.capturing.taking import Request
+
+    return Request(model, training, processes, budget, replay, loader)
+
+
+def _tell(text: str) -> None:
+    say_note(text)
+
+
+def _wrong(text: str) -> NoReturn:
+    say_error(text)
+    raise typer.Exit(WRONG_USE)
+
+
+@contextlib.contextmanager
+def _reported() -> Iterator[None]:
+    """What can go wrong, as one sentence and an exit code."""
+    from accel_micro.asv_plugin.errors import DeviceBusy
+    from accel_micro.explain.attribution import CannotExplain
+    from accel_micro.explain.capturing.taking import CannotCapture
+    from accel_micro.explain.file import NotACapture
+    from accel_micro.explain.setting import WrongSetting
+
+    try:
+        yield
+    except CannotCapture as problem:
+        say_error(str(problem))
+        raise typer.Exit(WRONG_USE if problem.wrong_use else ENVIRONMENT) from None
+    except (CannotExplain, NotACapture, WrongSetting) as problem:
+        say_error(str(problem))
+        raise typer.Exit(WRONG_USE) from None
+    except (DeviceBusy, OSError) as problem:
+        say_error(str(problem))
+        raise typer.Exit(ENVIRONMENT) from None
+    except KeyboardInterrupt:
+        say_error("interrupted before both sides had a process; nothing was kept")
+        raise typer.Exit(130) from None

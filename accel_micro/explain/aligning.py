@@ -1,0 +1,159 @@
+"""The rows of two captures that are to be held against each other, as groups.
+
+An operator of a phase is a group, where in each module both sides call it equally often. Where they do not (a GPU's
+batch normalisation has another name, a foreach optimizer other operators), calls are compared at the lowest level at
+which both sides do the same: all that differ of a kind of module, or the whole step of the optimizer.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from accel_micro.explain.capture import PHASES, Capture, Reading, Row
+
+Kind = Literal["op", "framework", "transfer", "loader", "unexplained"]
+
+SPLIT_SHARE: Final = 0.05
+"""Share of the baseline's step from which on the framework's time in a module is a group of its own."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """What is compared as one.
+
+    Attributes:
+        label: for people, such as `convolution_backward`.
+        rows: numbers of the rows of either side that belong to it.
+        tail: what comes after a step's last call is part of it.
+    """
+
+    kind: Kind
+    label: str
+    phase: str = ""
+    rows: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    tail: bool = False
+
+
+def op_groups(one: Capture, other: Capture) -> list[Group]:
+    """The groups of ops, in the order of the first side's step."""
+    buckets = [_buckets(one), _buckets(other)]
+    differing = {
+        place
+        for place in buckets[0].keys() | buckets[1].keys()
+        for operator in buckets[0][place].keys() | buckets[1][place].keys()
+        if buckets[0][place][operator] != buckets[1][place][operator]
+    }
+    found: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
+    for side, capture in enumerate((one, other)):
+        for number, row in enumerate(capture.rows):
+            key = (row.phase, _label(row, (row.phase, row.module) in differing, buckets))
+            found.setdefault(key, ([], []))[side].append(number)
+    return [
+        Group("op", label, phase, (tuple(numbers[0]), tuple(numbers[1])))
+        for (phase, label), numbers in found.items()
+    ]
+
+
+Buckets = defaultdict[tuple[str, str], Counter[str]]
+
+
+def _buckets(capture: Capture) -> Buckets:
+    counts: Buckets = defaultdict(Counter)
+    for row in capture.rows:
+        counts[row.phase, row.module][row.operator] += row.count
+    return counts
+
+
+def _label(row: Row, differs: bool, buckets: list[Buckets]) -> str:
+    if not differs:
+        return row.operator
+    if row.phase == "optimizer":
+        return "the optimizer's step"
+    place = (row.phase, row.module)
+    if buckets[0][place][row.operator] == buckets[1][place][row.operator]:
+        return row.operator
+    return f"other ops of {row.module_class}" if row.module_class else "ops of one side"
+
+
+def framework_groups(one: Capture, other: Capture) -> tuple[list[Group], list[Group]]:
+    """Groups of the framework's time, which add up to all of it, and the modules that were looked at for that.
+
+    A module whose own time differs by `SPLIT_SHARE` of the first side's step is a group; the rest of each phase is
+    another. The last one has the tail of the step.
+    """
+    modules: dict[tuple[str, str, str], tuple[list[int], list[int]]] = {}
+    for side, capture in enumerate((one, other)):
+        for number, row in enumerate(capture.rows):
+            key = (row.phase, row.module, row.module_class)
+            modules.setdefault(key, ([], []))[side].append(number)
+    limit = SPLIT_SHARE * one.step_seconds / one.batch
+    rest: dict[str, tuple[list[int], list[int]]] = {}
+    split, candidates = [], []
+    for (phase, module, name), numbers in modules.items():
+        where = f"{name} {module}".strip() if name else ""
+        label = f"Python in {where}" if where else "Python and autograd"
+        group = Group("framework", label, phase, (tuple(numbers[0]), tuple(numbers[1])))
+        means = [_mean_gap(capture, rows) for capture, rows in zip((one, other), group.rows, strict=True)]
+        candidates.append(group)
+        if name and abs(means[0] - means[1]) > limit:
+            split.append(group)
+        else:
+            sides = rest.setdefault(phase, ([], []))
+            for side in (0, 1):
+                sides[side].extend(numbers[side])
+    rest.setdefault(PHASES[0], ([], []))
+    last = max(rest, key=PHASES.index)
+    merged = [
+        Group(
+            "framework",
+            "Python and autograd",
+            phase,
+            (tuple(rest[phase][0]), tuple(rest[phase][1])),
+            phase == last,
+        )
+        for phase in sorted(rest, key=PHASES.index)
+    ]
+    return [*split, *merged], candidates
+
+
+def _mean_gap(capture: Capture, rows: Iterable[int]) -> float:
+    numbers = tuple(rows)
+    sums = [sum(reading.gaps[n] for n in numbers) for reading in capture.readings]
+    return sum(sums) / len(sums) / capture.batch
+
+
+def values(group: Group, side: int, capture: Capture) -> list[float]:
+    """Of each process the seconds of a group, an example."""
+    return [_value(group, side, reading) / capture.batch for reading in capture.readings]
+
+
+def _value(group: Group, side: int, reading: Reading) -> float:
+    rows = group.rows[side]
+    if group.kind == "op":
+        return sum(reading.ops[n] for n in rows)
+    if group.kind == "framework":
+        return sum(reading.gaps[n] for n in rows) + (reading.tail_seconds if group.tail else 0.0)
+    fed = reading.fed
+    if fed is None:
+        return 0.0
+    if group.kind == "transfer":
+        return fed.transfer_seconds
+    if group.kind == "loader":
+        return max(
+            0.0, fed.loader_seconds - (reading.step_seconds + fed.transfer_seconds if fed.prefetches else 0.0)
+        )
+    raise ValueError(f"no value of its own: {group.kind}")
+
+
+def noise(group: Group, side: int, capture: Capture) -> float:
+    """Variance that such a value has from the scatter of steps alone, the mean over processes."""
+    if group.kind != "op":
+        return 0.0
+    squares = [sum(reading.ops_errors[n] ** 2 for n in group.rows[side]) for reading in capture.readings]
+    return sum(squares) / len(squares) / capture.batch**2
+
+
+def rows_of(group: Group, side: int, capture: Capture) -> Iterator[Row]:
+    """The rows of a group."""
+    return (capture.rows[n] for n in group.rows[side])

@@ -1,0 +1,111 @@
+"""Two captures in, an explanation out: what each group contributes to the difference, and what is left over.
+
+On a device that works at once a step is a sum, so a group contributes its own difference:
+
+    T_A − T_B = Σ (t_A,g − t_B,g) + (R_A − R_B),    R = T − Σ t_g,
+
+exactly. The speedup is the product of factors exp(c_g ÷ L), L = (T_A − T_B) ÷ ln(T_A ÷ T_B), the logarithmic mean: the
+additive and the multiplicative form of the LMDI decomposition, which leaves nothing over (Ang, Energy Policy 33, 2005).
+Where host and device overlap, contributions are Shapley values of the two-clock model, see `clocks`, and R is the rest
+that the model does not reach. All seconds are those of an example, so that batches of two sizes can be compared.
+
+Intervals are Student's t on the differences of process means (Welch), p-values are adjusted for their number after
+Benjamini and Hochberg; a contribution is significant when its q-value is at most `ALPHA` and it is larger than
+`TOLERANCE` of the baseline's step.
+"""
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+
+from accel_micro.explain.aligning import Group, framework_groups, op_groups, values
+from accel_micro.explain.capture import Capture
+from accel_micro.explain.closing import closure, predicted
+from accel_micro.explain.contributing import contribution, judged, serial
+from accel_micro.explain.explanation import ALPHA, Explanation, Interval
+from accel_micro.explain.overlap import by_two_clocks
+from accel_micro.stats.judging import judge
+from accel_micro.stats.verdict import Verdict
+
+
+class CannotExplain(ValueError):
+    """The captures cannot be held against each other; the message says why."""
+
+
+def explain(baseline: Capture, contender: Capture, *, interleaved: bool = False) -> Explanation:
+    """Hold two captures against each other.
+
+    Args:
+        interleaved: their processes took turns on one machine.
+
+    Raises:
+        CannotExplain: one trains and the other does not.
+    """
+    if baseline.training != contender.training:
+        raise CannotExplain("one capture is of training steps and the other of inference; capture both alike")
+    sides = (baseline, contender)
+    totals = [[r.total_seconds / side.batch for r in side.readings] for side in sides]
+    difference = fmean(totals[0]) - fmean(totals[1])
+    verdict, speedup = _speedup(sides, totals, interleaved)
+    notes = _notes(sides, interleaved)
+    if not (baseline.has_ops and contender.has_ops):
+        rest = contribution(Group("unexplained", "unexplained"), totals, [0.0, 0.0])
+        return Explanation(
+            *sides, interleaved, speedup, verdict, difference, None, (None, None),
+            tuple(judged([rest], [], totals)), 1.0 if verdict.kind in ("regression", "improvement") else None, notes,
+        )  # fmt: skip
+    groups = op_groups(*sides)
+    framework, candidates = framework_groups(*sides)
+    groups += framework
+    if any(reading.fed for side in sides for reading in side.readings):
+        groups += [Group("transfer", "batches to the device"), Group("loader", "waiting for the loader")]
+    if any(row.device_seconds is not None for side in sides for row in side.rows):
+        found = by_two_clocks(sides, groups, totals)
+    else:
+        found = serial(sides, groups, totals)
+    others = [contribution(g, [values(g, i, s) for i, s in enumerate(sides)], [0.0, 0.0]) for g in candidates]
+    pieces = judged(found, others, totals)
+    differs = verdict.kind in ("regression", "improvement")
+    left = next(each for each in pieces if each.group.kind == "unexplained")
+    return Explanation(
+        *sides,
+        interleaved,
+        speedup,
+        verdict,
+        difference,
+        predicted(sides),
+        (closure(baseline), closure(contender)),
+        tuple(sorted(pieces, key=lambda each: (each.group.kind == "unexplained", -abs(each.seconds.value)))),
+        abs(left.seconds.value / difference) if differs and difference else None,
+        notes,
+    )
+
+
+def _speedup(
+    sides: tuple[Capture, Capture], totals: Sequence[Sequence[float]], interleaved: bool
+) -> tuple[Verdict, Interval]:
+    if any(reading.fed for side in sides for reading in side.readings):
+        samples = [[[seconds] for seconds in side] for side in totals]
+    else:
+        samples = [[[s / side.batch for s in r.steps] for r in side.readings] for side in sides]
+    turns = interleaved and len(samples[0]) == len(samples[1])
+    verdict = judge(samples[0], samples[1], alpha=ALPHA, tolerance=0.02, turns=turns)
+    low, high = verdict.ratio_low, verdict.ratio_high
+    return verdict, Interval(
+        fmean(totals[0]) / fmean(totals[1]), 1 / high if high else math.inf, 1 / low if low else math.inf
+    )
+
+
+def _notes(sides: tuple[Capture, Capture], interleaved: bool) -> tuple[str, ...]:
+    found: list[str] = []
+    if sides[0].model != sides[1].model:
+        found.append(f"two models are compared: {sides[0].model} and {sides[1].model}")
+    if not interleaved:
+        found.append(
+            "the captures were not measured by turns, so what the machine did meanwhile is part of the difference"
+        )
+    for name, side in zip(("baseline", "contender"), sides, strict=True):
+        found += [f"{name}: {problem}" for problem in side.problems]
+        if len(side.readings) < 3:
+            found.append(f"{name}: fewer than three processes do not show how processes differ")
+    return tuple(found)

@@ -1,0 +1,393 @@
+"""The ops of a step, as torch dispatches them: what they are, and how long each takes in place."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Final
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from accel_micro.devices.tensors import size_bytes, storage_address
+from accel_micro.explain.capture import Phase
+
+_NO_WORK: Final = ("profiler", "debugprims")
+_WHOLE_CONVOLUTIONS: Final = ("conv1d", "conv2d", "conv3d")
+_LONGEST_TEXT: Final = 120
+_MOST_TENSORS: Final = 6
+_FEWEST_FOR_SHARE: Final = 16
+
+
+@dataclass
+class Call:
+    """One kind of call, as `capture.Row` describes it, with the operator itself.
+
+    Attributes:
+        kept: arguments of the first such call, where they are kept for a replay.
+        tensors: in and out. numbers: numbers that stand where the schema has a tensor.
+        noted: autograd takes note of it.
+    """
+
+    func: Any
+    phase: Phase
+    module: str
+    module_class: str
+    inputs: tuple[str, ...]
+    scalars: str
+    backend: str = ""
+    flops: float = 0.0
+    bytes: float = 0.0
+    tensors: int = 0
+    numbers: int = 0
+    noted: bool = False
+    count: int = 0
+    subnormal: float = 0.0
+    non_finite: bool = False
+    kept: Any = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What calls of one row share."""
+        return (str(self.func), self.phase, self.module, self.inputs, self.scalars)
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What calls share that can be replayed as one: the module does not matter."""
+        return (str(self.func), self.inputs, self.scalars)
+
+
+@dataclass
+class Structure:
+    """The calls of a step: kinds in the order of their first call, and the sequence of their numbers.
+
+    In the sequence -1 stands for what only marks a place. `funcs` has all, to hold timed steps against.
+    """
+
+    calls: list[Call] = field(default_factory=list)
+    sequence: list[int] = field(default_factory=list)
+    funcs: list[Any] = field(default_factory=list)
+
+
+class Timing(TorchDispatchMode):
+    """Brackets each op's own call and does nothing else.
+
+    Attributes:
+        stamps: before and after each call, seconds. funcs: what was called.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.stamps: list[float] = []
+        self.funcs: list[Any] = []
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Sequence[Any],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        before = perf_counter()
+        out = func(*args, **kwargs) if kwargs else func(*args)
+        after = perf_counter()
+        self.stamps.append(before)
+        self.stamps.append(after)
+        self.funcs.append(func)
+        return out
+
+
+class Recording(TorchDispatchMode):
+    """Notes what each call is: operator, arguments, phase, module. Slow, so nothing is timed meanwhile.
+
+    Args:
+        where: tells the phase and the module of a call.
+        keep: takes the arguments of the first call of a kind and returns what to keep of them.
+        look: look into the numbers too: which are not finite, or subnormal.
+    """
+
+    def __init__(
+        self, where: "Where", keep: Callable[[Any, Any, Any], Any] | None = None, look: bool = False
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.structure = Structure()
+        self._where, self._keep, self._look = where, keep, look
+        self._known: dict[tuple[Any, ...], int] = {}
+        self._kinds: set[tuple[Any, ...]] = set()
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Sequence[Any],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func.namespace in _NO_WORK:
+            self.structure.funcs.append(func)
+            self.structure.sequence.append(-1)
+            return func(*args, **kwargs)
+        made_of = tensors_in((args, kwargs))
+        phase, module, module_class = self._where.now()
+        call = Call(
+            func,
+            phase,
+            module,
+            module_class,
+            tuple(described(tensor) for tensor in made_of[:_MOST_TENSORS])
+            + ((f"and {len(made_of) - _MOST_TENSORS} more",) if len(made_of) > _MOST_TENSORS else ()),
+            scalars_of(args, kwargs),
+            backend=convolution_backend(func, args),
+        )
+        kept = None
+        if self._keep is not None and call.kind not in self._kinds:
+            self._kinds.add(call.kind)
+            kept = self._keep(func, args, kwargs)
+        finite = self._look and all(map(all_finite, made_of))
+        # A tensor that is about to be filled with random numbers holds what memory held before.
+        looked = made_of if self._look and not draws(func) else []
+        share = max(map(subnormal_share, looked), default=0.0)
+        out = func(*args, **kwargs)
+        outputs = tensors_in(out)
+        if self._look:
+            if not is_uninitialised(func):
+                share = max(share, max(map(subnormal_share, outputs), default=0.0))
+            call.non_finite = finite and not is_uninitialised(func) and not all(map(all_finite, outputs))
+        number = self._known.setdefault(call.key, len(self.structure.calls))
+        if number == len(self.structure.calls):
+            call.flops = flops_of(func, args, kwargs, out)
+            moved = {storage_address(t): size_bytes(t) for t in [*made_of, *outputs]}
+            call.bytes = 0.0 if is_view(func) or is_uninitialised(func) else float(sum(moved.values()))
+            call.tensors = len(made_of) + len(outputs)
+            call.numbers = numbers_for_tensors(func, args)
+            call.noted = phase == "forward" and torch.is_grad_enabled()
+            self.structure.calls.append(call)
+        known = self.structure.calls[number]
+        known.count += 1
+        known.subnormal = max(known.subnormal, share)
+        known.non_finite |= call.non_finite
+        known.kept = kept if kept is not None else known.kept
+        self.structure.sequence.append(number)
+        self.structure.funcs.append(func)
+        return out
+
+
+class Where:
+    """Phase and module of what runs now, from hooks on modules and optimizers. A context.
+
+    The number that autograd gives the node of a forward call says in the backward which forward it belongs to.
+    """
+
+    def __init__(self, root: torch.nn.Module) -> None:
+        self._names = {id(module): name for name, module in root.named_modules()}
+        self._stack: list[tuple[str, str]] = []
+        self._of_node: dict[int, tuple[str, str]] = {}
+        self._optimizing = False
+        self._hooks = contextlib.ExitStack()
+
+    def __enter__(self) -> "Where":
+        from torch.nn.modules import module as modules
+        from torch.optim import optimizer as optimizers
+
+        hooks: list[Any] = [
+            modules.register_module_forward_pre_hook(self._enter),
+            modules.register_module_forward_hook(self._leave, always_call=True),
+            optimizers.register_optimizer_step_pre_hook(self._optimizer(True)),
+            optimizers.register_optimizer_step_post_hook(self._optimizer(False)),
+        ]
+        for hook in hooks:
+            self._hooks.callback(hook.remove)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._hooks.close()
+
+    def now(self) -> tuple[Phase, str, str]:
+        """Phase, path of the module, name of its class; empty outside of modules."""
+        if self._optimizing:
+            return "optimizer", "", ""
+        internals: Any = torch._C
+        node = internals._current_autograd_node()
+        if node is not None:
+            return "backward", *self._of_node.get(node._sequence_nr(), ("", ""))
+        module = self._stack[-1] if self._stack else ("", "")
+        if torch.is_grad_enabled():
+            self._of_node.setdefault(internals._autograd._get_sequence_nr() - 1, module)
+        return "forward", *module
+
+    def _enter(self, module: torch.nn.Module, inputs: Any) -> None:
+        name = self._names.get(id(module), self._stack[-1][0] if self._stack else "")
+        self._stack.append((name, type(module).__name__))
+
+    def _leave(self, module: torch.nn.Module, inputs: Any, output: Any) -> None:
+        if self._stack:
+            self._stack.pop()
+
+    def _optimizer(self, begins: bool) -> Callable[..., None]:
+        def hook(*_: Any) -> None:
+            self._optimizing = begins
+
+        return hook
+
+
+def record(
+    step: Callable[[], Any],
+    root: torch.nn.Module,
+    keep: Callable[[Any, Any, Any], Any] | None = None,
+    look: bool = False,
+) -> Structure:
+    """Run a step and say what it calls."""
+    with Where(root) as where:
+        recording = Recording(where, keep, look)
+        with recording:
+            step()
+    return recording.structure
+
+
+def tensors_in(value: Any) -> list[torch.Tensor]:
+    """The tensors in arguments or results, in order."""
+    return list(_tensors(value))
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _tensors(each)
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _tensors(each)
+
+
+def described(tensor: torch.Tensor) -> str:
+    """`float32[4,64,56,56]`, with its layout or strides where it is not contiguous."""
+    text = f"{str(tensor.dtype).removeprefix('torch.')}[{','.join(map(str, tensor.shape))}]"
+    if tensor.layout != torch.strided:
+        return f"{text} {str(tensor.layout).removeprefix('torch.')}"
+    if tensor.is_contiguous():
+        return text
+    if tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last):
+        return f"{text} channels_last"
+    return f"{text} strides {','.join(map(str, tensor.stride()))}"
+
+
+def scalars_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """The arguments that are no tensors, as text."""
+    texts = [_scalar(value) for value in args if not _is_tensors(value)]
+    texts += [f"{name}={_scalar(value)}" for name, value in kwargs.items() if not _is_tensors(value)]
+    text = ", ".join(texts)
+    return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"
+
+
+def _is_tensors(value: Any) -> bool:
+    return bool(tensors_in(value))
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value).removeprefix("torch.")
+
+
+def convolution_backend(func: Any, args: Sequence[Any]) -> str:
+    """Which implementation of convolution torch chooses for these arguments; empty for other operators."""
+    name = func._overloadpacket.__name__
+    select = getattr(torch._C, "_select_conv_backend", None)
+    if name in _WHOLE_CONVOLUTIONS:
+        args = _as_convolution(args)
+    elif name not in ("convolution", "_convolution", "convolution_backward"):
+        return ""
+    if select is None:
+        return ""
+    try:
+        if name == "convolution_backward":
+            # gradient, input, weight, sizes of the bias, then as forward has them
+            _, x, weight, sizes, *rest = args[:10]
+            chosen = select(x, weight, None, *rest[:5], int(rest[5]), sizes)
+        else:
+            x, weight, bias, *rest = args[:9]
+            chosen = select(x, weight, bias, *rest[:5], int(rest[5]))
+    except (RuntimeError, TypeError, IndexError, ValueError):
+        return ""
+    return str(chosen).rpartition(".")[2]
+
+
+def _as_convolution(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Arguments of `aten.conv2d`, as inference calls it, to those of `aten.convolution`."""
+    x, weight, *rest = args
+    places = weight.dim() - 2
+    defaults: tuple[Any, ...] = (None, [1] * places, [0] * places, [1] * places, 1)
+    bias, stride, padding, dilation, groups = (*rest, *defaults[len(rest) :])
+    return (x, weight, bias, stride, padding, dilation, False, [0] * places, groups)
+
+
+def flops_of(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> float:
+    """As torch's counter has them; 0 for what it does not count."""
+    from torch.utils.flop_counter import flop_registry
+
+    packet = func._overloadpacket
+    if (
+        packet.__name__ in _WHOLE_CONVOLUTIONS
+    ):  # inference calls layers whole, and the counter knows their parts
+        packet, args = torch.ops.aten.convolution, _as_convolution(args)
+    elif packet.__name__ == "linear" and func.namespace == "aten":
+        return float(2 * args[0].numel() * args[1].shape[0])
+    count = flop_registry.get(packet)
+    if count is None:
+        return 0.0
+    try:
+        return float(count(*args, **kwargs, out_val=out))
+    except Exception:  # a formula that fails on some arguments must not cost the capture
+        return 0.0
+
+
+def numbers_for_tensors(func: Any, args: Sequence[Any]) -> int:
+    """Numbers that stand where the schema has a tensor, as the 2 of `x * 2`."""
+    wanted = (str(argument.type) for argument in func._schema.arguments)
+    return sum(
+        kind == "Tensor" and isinstance(value, (int, float))
+        for kind, value in zip(wanted, args, strict=False)
+    )
+
+
+def is_view(func: Any) -> bool:
+    """Whether it only gives another name to memory."""
+    return any(
+        returned.alias_info is not None and not returned.alias_info.is_write
+        for returned in func._schema.returns
+    )
+
+
+def draws(func: Any) -> bool:
+    """Whether its result is random."""
+    return torch.Tag.nondeterministic_seeded in func.tags
+
+
+def is_uninitialised(func: Any) -> bool:
+    """Whether its result is memory as it was found."""
+    return str(func._overloadpacket.__name__) in (
+        "empty",
+        "empty_like",
+        "empty_strided",
+        "new_empty",
+        "new_empty_strided",
+    )
+
+
+def all_finite(tensor: torch.Tensor) -> bool:
+    """Whether there is neither NaN nor infinity in it."""
+    if not (tensor.is_floating_point() and tensor.layout == torch.strided and tensor.numel()):
+        return True
+    return bool(torch.isfinite(tensor).all())
+
+
+def subnormal_share(tensor: torch.Tensor) -> float:
+    """Share of the numbers that are subnormal, of those in the first 2^20."""
+    if not (tensor.is_floating_point() and tensor.layout == torch.strided and tensor.dtype.itemsize > 1):
+        return 0.0
+    if tensor.numel() < _FEWEST_FOR_SHARE:
+        return 0.0
+    numbers = tensor.detach().reshape(-1)[: 1 << 20].abs()
+    small = (numbers > 0) & (numbers < torch.finfo(tensor.dtype).tiny)
+    return float(small.count_nonzero()) / numbers.numel()

@@ -1,0 +1,110 @@
+"""Differences of groups with their intervals, and which of them are more than noise."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean, variance
+from typing import Final
+
+from accel_micro.explain.aligning import Group, noise, values
+from accel_micro.explain.capture import Capture
+from accel_micro.explain.explanation import ALPHA, CONFIDENCE, TOLERANCE, Contribution, Interval
+from accel_micro.stats.contrast import student_quantile
+from accel_micro.stats.judging import q_values
+
+_UNSEEN_SECONDS: Final = 1e-15
+"""Below what any clock shows."""
+
+
+def serial(
+    sides: tuple[Capture, Capture], groups: Sequence[Group], totals: Sequence[Sequence[float]]
+) -> list[Contribution]:
+    """Each group's own difference, and what the groups leave."""
+    of_groups = [[values(group, i, side) for i, side in enumerate(sides)] for group in groups]
+    found = [
+        contribution(group, value, [noise(group, i, side) for i, side in enumerate(sides)])
+        for group, value in zip(groups, of_groups, strict=True)
+    ]
+    left = [
+        [total - math.fsum(value[i][n] for value in of_groups) for n, total in enumerate(totals[i])]
+        for i in (0, 1)
+    ]
+    return [*found, contribution(Group("unexplained", "unexplained"), left, [0.0, 0.0])]
+
+
+def contribution(
+    group: Group, value: Sequence[Sequence[float]], scatter: Sequence[float], difference: float | None = None
+) -> Contribution:
+    """A difference of means with Welch's interval. `q_value` holds the p-value as yet."""
+    means = [fmean(value[0]), fmean(value[1])]
+    middle = means[0] - means[1] if difference is None else difference
+    counts = [len(value[0]), len(value[1])]
+    if min(counts) < 2:
+        return Contribution(group, means[0], means[1], Interval(middle, -math.inf, math.inf), 1.0)
+    # Two processes can agree by luck, but not better than the scatter of their steps lets them.
+    parts = [
+        max(variance(each), noise) / count for each, noise, count in zip(value, scatter, counts, strict=True)
+    ]
+    return with_error(
+        Contribution(group, means[0], means[1], Interval(middle, middle, middle), 1.0), parts, counts
+    )
+
+
+def with_error(of: Contribution, parts: Sequence[float], counts: Sequence[int]) -> Contribution:
+    error = math.sqrt(sum(parts))
+    if error < _UNSEEN_SECONDS:
+        return replace(of, q_value=1.0 if abs(of.seconds.value) < _UNSEEN_SECONDS else 0.0)
+    below = math.fsum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True) if part)
+    degrees = sum(parts) ** 2 / below
+    half = student_quantile(round(degrees, 3), (1 + CONFIDENCE) / 2) * error
+    middle = of.seconds.value
+    from scipy.special import stdtr
+
+    p_value = float(2 * stdtr(degrees, -abs(middle) / error))
+    return replace(of, seconds=Interval(middle, middle - half, middle + half), q_value=p_value)
+
+
+def judged(
+    found: Sequence[Contribution], others: Sequence[Contribution], totals: Sequence[Sequence[float]]
+) -> list[Contribution]:
+    """With q-values and factors.
+
+    Two families are tested: the groups, and the modules of which some became groups since their framework's time
+    differs. There all that were looked at count (`others`).
+    """
+    means = [fmean(side) for side in totals]
+    mean = _logarithmic_mean(*means)
+    chosen = {(each.group.phase, each.group.rows) for each in others}
+    split = [
+        n
+        for n, each in enumerate(found)
+        if (each.group.phase, each.group.rows) in chosen and each.group.kind == "framework"
+    ]
+    whole = [n for n in range(len(found)) if n not in split]
+    adjusted = _adjusted(found, whole, []) | _adjusted(found, split, others)
+    return [
+        replace(
+            each,
+            factor=math.exp(each.seconds.value / mean),
+            q_value=adjusted.get(n),
+            significant=adjusted.get(n, 1.0) <= ALPHA and abs(each.seconds.value) > TOLERANCE * means[0],
+        )
+        for n, each in enumerate(found)
+    ]
+
+
+def _adjusted(
+    found: Sequence[Contribution], numbers: Sequence[int], others: Sequence[Contribution]
+) -> dict[int, float]:
+    """Q-values of some contributions. All of `others` were tested too, these among them."""
+    p_values = {n: p for n in numbers if (p := found[n].q_value) is not None}
+    further = sorted(each.q_value for each in others if each.q_value is not None)[len(p_values) :]
+    adjusted = q_values([*p_values.values(), *further])
+    return dict(zip(p_values, adjusted, strict=False))
+
+
+def _logarithmic_mean(one: float, other: float) -> float:
+    """(one − other) ÷ ln(one ÷ other), and the number itself where both are the same."""
+    if abs(one / other - 1) < 1e-9:
+        return one
+    return (one - other) / math.log(one / other)

@@ -1,0 +1,117 @@
+"""Contributions where a device works while the host enqueues: Shapley values of the two-clock model, see `clocks`."""
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Final
+
+from accel_micro.explain import clocks
+from accel_micro.explain.aligning import Group, rows_of, values
+from accel_micro.explain.capture import Capture
+from accel_micro.explain.contributing import contribution, serial, with_error
+from accel_micro.explain.explanation import Contribution, Interval
+
+_RESAMPLES: Final = 40
+_RESAMPLED_ORDERS: Final = 8
+
+
+def by_two_clocks(
+    sides: tuple[Capture, Capture], groups: list[Group], totals: Sequence[Sequence[float]]
+) -> list[Contribution]:
+    import numpy as np
+
+    # A loader and transfers come before the step and do not overlap in the model.
+    inside = [group for group in groups if group.kind in ("op", "framework")]
+    inside.sort(key=lambda group: group.tail)  # whoever has the tail comes last
+    outside = serial(sides, [group for group in groups if group not in inside], totals)[:-1]
+    merged = _merged(sides, inside, [list(range(len(side.readings))) for side in sides])
+    middle = clocks.shapley(merged, len(inside))
+    generator = np.random.default_rng(1)
+    counts = [len(side.readings) for side in sides]
+    drawn = []
+    for _ in range(_RESAMPLES if min(counts) > 1 else 0):
+        chosen = [list(generator.integers(count, size=count)) for count in counts]
+        drawn.append(clocks.shapley(_merged(sides, inside, chosen), len(inside), _RESAMPLED_ORDERS))
+    # A bootstrap of n values has (n − 1) ÷ n of their variance.
+    least = min(counts)
+    errors = np.var(drawn, axis=0) * least / (least - 1) if drawn else None
+    found = []
+    for number, group in enumerate(inside):
+        own = [fmean(_both_clocks(group, i, side)) for i, side in enumerate(sides)]
+        value = float(middle[number])
+        piece = Contribution(group, own[0], own[1], Interval(value, -math.inf, math.inf), 1.0)
+        if errors is not None:
+            piece = with_error(piece, [float(errors[number]) / 2] * 2, [least, least])
+        found.append(piece)
+    difference = fmean(totals[0]) - fmean(totals[1])
+    reached = math.fsum(each.seconds.value for each in [*found, *outside])
+    left = [
+        [total - predicted for total, predicted in zip(totals[i], _played(side), strict=True)]
+        for i, side in enumerate(sides)
+    ]
+    rest = contribution(Group("unexplained", "unexplained"), left, [0.0, 0.0], difference - reached)
+    return [*found, *outside, rest]
+
+
+def _both_clocks(group: Group, side: int, capture: Capture) -> list[float]:
+    """The larger of a group's host and device seconds, which is what it takes when it is alone."""
+    host = values(group, side, capture)
+    if group.kind != "op":
+        return host
+    device = (
+        sum((row.device_seconds or 0.0) * row.count for row in rows_of(group, side, capture)) / capture.batch
+    )
+    return [max(seconds, device) for seconds in host]
+
+
+def _played(capture: Capture) -> list[float]:
+    """Of each process the step by the two-clock model, seconds an example, with loader and transfer."""
+    found = []
+    for reading in capture.readings:
+        step = clocks.of_reading(capture, reading).seconds()
+        further = reading.total_seconds - reading.step_seconds
+        found.append((step + further) / capture.batch)
+    return found
+
+
+def _merged(
+    sides: tuple[Capture, Capture], groups: Sequence[Group], readings: Sequence[Sequence[int]]
+) -> clocks.Merged:
+    """The calls of both sides in one order, with the means over these readings, seconds an example."""
+    import numpy as np
+
+    columns: dict[str, list[float]] = {
+        name: [] for name in ("place", "op", "gap_of", "side", "call", "gap", "device", "wait")
+    }
+    tails = []
+    for i, (side, chosen) in enumerate(zip(sides, readings, strict=True)):
+        of_op = {n: g for g, group in enumerate(groups) if group.kind == "op" for n in group.rows[i]}
+        of_gap = {n: g for g, group in enumerate(groups) if group.kind == "framework" for n in group.rows[i]}
+        ops = np.mean([side.readings[r].ops for r in chosen], axis=0)
+        gaps = np.mean([side.readings[r].gaps for r in chosen], axis=0)
+        tails.append(fmean(side.readings[r].tail_seconds for r in chosen) / side.batch)
+        for place, n in enumerate(side.sequence):
+            row = side.rows[n]
+            called = float(ops[n]) / row.count
+            if row.dispatch_seconds is not None:
+                called = min(called, row.dispatch_seconds)
+            columns["place"].append(place / len(side.sequence))
+            columns["op"].append(of_op[n])
+            columns["gap_of"].append(of_gap[n])
+            columns["side"].append(i)
+            columns["call"].append(called / side.batch)
+            columns["gap"].append(float(gaps[n]) / row.count / side.batch)
+            columns["device"].append((row.device_seconds or 0.0) / side.batch)
+            columns["wait"].append(row.operator in clocks.SYNCHRONISING)
+    order = np.argsort(columns["place"], kind="stable")
+    taken = {name: np.array(values)[order] for name, values in columns.items()}
+    return clocks.Merged(
+        op_group=taken["op"].astype(int),
+        gap_group=taken["gap_of"].astype(int),
+        side=taken["side"].astype(int),
+        called=taken["call"],
+        gap=taken["gap"],
+        device=taken["device"],
+        waits=taken["wait"].astype(bool),
+        tails=(tails[0], tails[1]),
+    )

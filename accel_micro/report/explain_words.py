@@ -1,0 +1,158 @@
+"""The words of an explanation: which side is faster, what a contribution is, what is left over."""
+
+import math
+from typing import Final
+
+from accel_micro.explain.batches import Fit
+from accel_micro.explain.capture import Capture
+from accel_micro.explain.explanation import Closure, Contribution, Explanation
+from accel_micro.report import units
+from accel_micro.report.words import clean, count
+
+_UNSEEN_SECONDS: Final = 5e-10
+SHORT_PHASE: Final = {"forward": "fwd", "backward": "bwd", "optimizer": "opt"}
+_SIGNS: Final = {True: "+", False: "−"}
+
+
+def title(e: Explanation) -> str:
+    """Which model, and which two sides."""
+    kind = "training" if e.baseline.training else "inference"
+    name = clean(e.baseline.model)
+    if e.contender.model != e.baseline.model:
+        name = f"{name} and {clean(e.contender.model)}"
+    return (
+        f"{name}, {kind}: {clean(e.baseline.setting)} (baseline) and {clean(e.contender.setting)} (contender)"
+    )
+
+
+def summary(e: Explanation) -> str:
+    """The measured speedup in a sentence."""
+    one, other = (seconds(total(side)) for side in (e.baseline, e.contender))
+    took = f"{one} an example in the baseline, {other} in the contender"
+    interval = f"[{factor(e.speedup.low)}, {factor(e.speedup.high)}]"
+    if e.verdict.kind == "invariant":
+        return f"Both take the same time within 2 %: speedup {factor(e.speedup.value)} {interval}; {took}."
+    if not e.differs:
+        needed = e.verdict.processes_needed
+        more = (
+            f" About {count(needed, 'more process', 'more processes')} a side would decide it."
+            if needed
+            else ""
+        )
+        return f"No difference shown: speedup {factor(e.speedup.value)} {interval}; {took}.{more}"
+    word = "faster" if e.difference > 0 else "slower"
+    return f"The contender is {word}: speedup {factor(e.speedup.value)} {interval}; {took}."
+
+
+def total(side: Capture) -> float:
+    """Seconds of an example, the mean over processes."""
+    return sum(reading.total_seconds for reading in side.readings) / len(side.readings) / side.batch
+
+
+def how(e: Explanation) -> str:
+    """How it was measured."""
+    first, second = len(e.baseline.readings), len(e.contender.readings)
+    number = count(first, "process", "processes") if first == second else f"{first} and {second} processes"
+    ways = "by turns" if e.interleaved else "apart from each other"
+    builds = f"torch {e.baseline.torch}"
+    if e.contender.torch != e.baseline.torch:
+        builds += f" and {e.contender.torch}"
+    return f"{number} a side, {ways}; {clean(builds)}."
+
+
+def factor(value: float) -> str:
+    """`1.83×`, with three digits."""
+    if not math.isfinite(value):
+        return "∞"
+    return f"{value:.2f}×" if value < 9.995 else f"{value:.1f}×" if value < 99.95 else f"{value:.0f}×"
+
+
+def seconds(value: float) -> str:
+    """A time, with a minus where it is less than nothing; what no clock shows is nothing."""
+    if abs(value) < _UNSEEN_SECONDS:
+        return "0 s"
+    return units.quantity(value, "s") if value > 0 else f"−{units.quantity(-value, 's')}"
+
+
+def saved(each: Contribution) -> str:
+    """What the contender saves, with the half of its interval: `+12.3 ± 0.4 ms`."""
+    value, half = each.seconds.value, (each.seconds.high - each.seconds.low) / 2
+    if abs(value) < _UNSEEN_SECONDS:
+        value = 0.0
+    if not math.isfinite(half) or half < _UNSEEN_SECONDS:
+        return f"+{seconds(value)}" if value > 0 else seconds(value)
+    # Both in the unit of the larger one.
+    largest, unit = units.quantity(max(abs(value), half), "s").split()
+    scale = max(abs(value), half) / float(largest)
+    decimals = len(largest.partition(".")[2])
+    return f"{_SIGNS[value >= 0]}{abs(value) / scale:.{decimals}f} ± {half / scale:.{decimals}f} {unit}"
+
+
+def label(each: Contribution) -> str:
+    """The group, with its phase in short: `bwd convolution_backward`."""
+    phase = SHORT_PHASE.get(each.group.phase, each.group.phase)
+    return clean(f"{phase} {each.group.label}".strip())
+
+
+def share(e: Explanation, each: Contribution) -> str:
+    """Of the difference; a dash where the sides do not differ."""
+    if not e.differs or not e.difference:
+        return "–"
+    value = round(100 * each.seconds.value / e.difference)
+    return f"{value} %".replace("-", "−")
+
+
+def closure(name: str, found: Closure | None) -> str:
+    """How far the parts of a side reach."""
+    if found is None:
+        return f"{name}: its ops could not be timed."
+    low, high = found.in_place.low, found.in_place.high
+    interval = "" if math.isinf(high - low) else f" [{100 * low:.0f}, {100 * high:.0f}]"
+    text = f"{name}: ops and Python add up to {100 * found.in_place.value:.0f} %{interval} of the step"
+    if found.host is not None and found.device is not None:
+        text += f"; enqueueing takes {100 * found.host:.0f} % of it, the device is busy for {100 * found.device:.0f} %"
+    elif found.hot is not None and found.cold is not None:
+        text += f"; replayed hot {100 * found.hot:.0f} %, cold {100 * found.cold:.0f} %"
+    return f"{text}."
+
+
+def prediction(e: Explanation) -> str:
+    """The speedup from replays, as a bracket."""
+    if e.predicted is None:
+        return ""
+    hot, cold = e.predicted
+    if hot == cold:
+        return f"Predicted from the clocks of single ops: {factor(hot)}."
+    return f"Predicted from single ops: {factor(hot)} with their inputs in the cache, {factor(cold)} without."
+
+
+def left(e: Explanation) -> str:
+    """What is unexplained, and whether that is much."""
+    if e.unexplained is None:
+        return "unexplained: there is no difference to explain"
+    text = f"unexplained {100 * e.unexplained:.0f} % of the difference"
+    if not e.is_closed:
+        text += ": take the rest as hints, the parts do not add up well enough to call it explained"
+    return text
+
+
+def fit_lines(fit: Fit) -> list[str]:
+    """What batch sizes show."""
+    said = [
+        f"Steps over batch sizes {', '.join(map(str, fit.batches))}: {seconds(fit.per_example)} an example and "
+        f"{seconds(fit.per_step)} a step."
+    ]
+    if fit.p_value is not None:
+        said[0] = f"{said[0][:-1]} (lack of fit: p = {fit.p_value:.2g})."
+    if fit.fits:
+        said.append("No lack of fit is shown: a straight line will do.")
+    else:
+        why = "A step cannot take less than nothing" if fit.per_step < 0 else "A straight line does not fit"
+        where = f", and two meet between {fit.breaks[0]} and {fit.breaks[1]}" if fit.breaks else ""
+        said.append(f"{why}: another regime begins at some batch{where}.")
+    for each in fit.switches:
+        said.append(
+            f"From batch {each.above} on {count(each.calls, 'call')} of convolution run as {clean(each.after)}, "
+            f"up to {each.below} as {clean(each.before)}."
+        )
+    return said

@@ -1,0 +1,197 @@
+"""A process, in this one: what it leaves of models that are plain, fickle, or none."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accel_micro.explain.attribution import explain
+from accel_micro.explain.capturing import process, taking, turns
+from accel_micro.explain.capturing.recording import Call, Structure
+from accel_micro.explain.capturing.taking import CannotCapture, Request, take
+from accel_micro.explain.capturing.target import WrongModel
+from accel_micro.explain.setting import Setting
+
+pytestmark = pytest.mark.usefixtures("known_machine")
+
+
+def job(model: str, setting: str = "cpu batch=4 threads=1", **changes: Any) -> dict[str, Any]:
+    return {
+        "model": f"tests.explain.planted:{model}" if model.isalpha() else model,
+        "setting": setting,
+        "training": True,
+        "budget_seconds": 0.1,
+        "replay_seconds": 20.0,
+        "ops": True,
+        **changes,
+    }
+
+
+def test_a_process_times_steps_and_ops_and_replays_them() -> None:
+    found = process.run(job("plain", detail=True))
+    reading, rows = found["reading"], found["rows"]
+    assert len(reading["steps"]) >= 5 and all(step > 0 for step in reading["steps"])
+    assert (
+        len(rows) == len(reading["ops"]) == len(reading["gaps"]) and max(found["sequence"]) == len(rows) - 1
+    )
+    assert sum(reading["ops"]) > 0
+    product = next(row for row in rows if row["op"] == "aten.addmm.default")
+    assert product["hot_seconds"] > 0 and product["cold_seconds"] > 0 and product["check"] == ""
+    assert product["error"] <= product["tolerance"]
+    assert found["problems"] == [] and found["facts"]["parameters"] == 3 * (192 * 192 + 192)
+    assert found["peaks"]["flops_per_second"] > 0
+
+
+def test_inference_has_no_backward() -> None:
+    found = process.run(job("plain", training=False))
+    assert {row["phase"] for row in found["rows"]} == {"forward"}
+
+
+def test_ops_that_change_from_step_to_step_leave_the_whole_step() -> None:
+    found = process.run(job("fickle", detail=True))
+    assert "ops" not in found["reading"] and len(found["reading"]["steps"]) >= 5
+    assert any("change from step to step" in problem for problem in found["problems"])
+
+
+def test_a_step_that_cannot_be_recorded_is_still_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from accel_micro.explain.capturing import recording
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise RuntimeError("no such luck\nand more")
+
+    monkeypatch.setattr(recording, "record", refuse)
+    found = process.run(job("plain"))
+    assert found["rows"] is None and found["reading"]["steps"]
+    assert found["problems"] == ["its ops cannot be recorded (no such luck), so only whole steps were timed"]
+
+
+def test_a_loader_is_timed_by_itself_and_with_the_step() -> None:
+    fed = process.run(job("plain", loader="tests.explain.planted:loader"))["reading"]["fed"]
+    assert fed["loader_seconds"] >= 0.03 and fed["step_seconds"] >= 0.03 and not fed["prefetches"]
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        ("resnet19", "unknown model 'resnet19'; known: vgg16"),
+        ("tests.explain.planted:nobody", "cannot be imported"),
+        ("no.such.module:thing", "cannot be imported"),
+        ("tests.explain.planted:no_model", "returned a str"),
+    ],
+)
+def test_what_is_no_model(model: str, sentence: str) -> None:
+    with pytest.raises(WrongModel, match=sentence):
+        process.run(job(model))
+
+
+def test_switches_reach_torch_and_the_optimizer() -> None:
+    import torch
+
+    before = torch.backends.mkldnn.enabled, torch.get_num_threads()
+    try:
+        found = process.run(job("plain", "cpu batch=4 threads=1 onednn=off foreach=on", budget_seconds=0.01))
+        assert found["facts"]["modes"]["mkldnn"] is False and found["facts"]["modes"]["threads"] == 1
+    finally:
+        torch.backends.mkldnn.enabled = before[0]
+        torch.set_num_threads(before[1])
+    assert any("_foreach_" in row["op"] for row in found["rows"])
+    with pytest.raises(WrongModel, match="has no switch fused"):
+        process.run(job("tests.explain.planted:without_fused", "cpu batch=1 threads=1 fused=on"))
+
+
+def test_gaps_lose_what_watching_costs_at_that_speed() -> None:
+    class Free:
+        def of(self, call: Any, before: Any) -> float:
+            return 1.0
+
+    call = Call(None, "forward", "", "", (), "")
+    watched = turns.Watched(Structure([call], [0, -1, 0], [1, 2, 1]), Free())
+    assert watched.costs == [3.0, 0.0]
+    watched.ops, watched.gaps = [[8.0]] * 5, [[7.0, 1.0]] * 5
+    watched.block = turns.Block(8.0, 0.5, 0.5, 0.0)
+    plain = turns.Block(10.0, 0.5, 0.5, 0.0)
+    found = turns.in_place([plain], [watched], 10.0)
+    assert found["ops"] == [8.0] and found["gaps"] == [1.0] and found["tail_seconds"] == 1.0
+
+
+def test_a_single_thread_that_waits_for_a_core_is_not_slow() -> None:
+    class Free:
+        def of(self, call: Any, before: Any) -> float:
+            return 0.0
+
+    call = Call(None, "forward", "", "", (), "")
+
+    def read(alone: bool) -> tuple[float, dict[str, Any]]:
+        watched = turns.Watched(Structure([call], [0], [1]), Free())
+        watched.ops, watched.gaps = [[8.0]], [[2.0, 0.0]]
+        watched.block = turns.Block(8.0, 1.0, 1.0, 0.0, alone)
+        plain = turns.Block(20.0, 1.0, 1.0, 0.5, alone)  # half of it without a core
+        _, samples = turns.chosen([plain])
+        return samples[0], turns.in_place([plain], [watched], samples[0])
+
+    step, found = read(alone=True)
+    assert step == pytest.approx(10.0) and found["ops"] == [8.0] and found["gaps"] == [2.0]
+    step, found = read(alone=False)
+    assert step == pytest.approx(20.0)
+
+
+# Whole interpreters
+
+
+def result(seconds: float = 1e-3) -> dict[str, Any]:
+    reading = {"steps": [seconds] * 5, "raw_steps": [seconds] * 5, "speeds": [1.0] * 5, "first_step_seconds": 1.0,
+               "ops": [seconds / 2], "ops_errors": [0.0], "gaps": [seconds / 2]}  # fmt: skip
+    row = {"op": "aten.mm.default", "phase": "forward", "module": "", "inputs": [], "count": 1}
+    facts = {"torch": "2.13.0", "parameters": 1, "tensors": 1, "modes": {}, "device": {}}
+    return {"reading": reading, "rows": [row], "sequence": [0], "problems": [], "facts": facts}
+
+
+def test_sides_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[tuple[str, bool]] = []
+
+    def fake(request: Request, setting: Setting, *, detail: bool = False) -> dict[str, Any]:
+        order.append((setting.switches.get("threads", ""), detail))
+        return result()
+
+    monkeypatch.setattr(taking, "run_process", fake)
+    one, other = Setting("cpu", 4, {"threads": "1"}), Setting("cpu", 4, {"threads": "2"})
+    captures = take(Request("plain", processes=3), [one, other])
+    assert [who for who, _ in order] == ["1", "2", "2", "1", "1", "2"]
+    assert [detail for _, detail in order] == [True, True, False, False, False, False]
+    assert [len(capture.readings) for capture in captures] == [3, 3] and captures[0].has_ops
+    assert explain(*captures, interleaved=True).difference == 0
+
+
+def test_ctrl_c_keeps_whole_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+
+    def fake(*_: Any, **__: Any) -> dict[str, Any]:
+        nonlocal calls
+        calls += 1
+        if calls == 4:
+            raise KeyboardInterrupt
+        return result()
+
+    monkeypatch.setattr(taking, "run_process", fake)
+    captures = take(Request("plain", processes=3), [Setting("cpu", 4), Setting("cpu", 8)])
+    assert [len(capture.readings) for capture in captures] == [1, 1]
+
+
+def test_rows_that_differ_from_process_to_process_are_not_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    results = [result(), result()]
+    results[1]["rows"][0]["inputs"] = ["float32[3]"]
+    monkeypatch.setattr(taking, "run_process", lambda *_, **__: results.pop(0))
+    (capture,) = take(Request("plain", processes=2), [Setting("cpu", 4)])
+    assert not capture.has_ops and any("from process to process" in p for p in capture.problems)
+
+
+def test_a_process_that_dies_says_so(tmp_path: Path) -> None:
+    (tmp_path / "deadly.py").write_text("import os\n\ndef model(device):\n    os._exit(3)\n")
+    with pytest.raises(CannotCapture, match="died"):
+        take(Request("deadly:model", processes=1, folder=tmp_path), [Setting("cpu", 1)])
+
+
+def test_an_interpreter_that_is_none() -> None:
+    with pytest.raises(CannotCapture, match="cannot be run") as caught:
+        take(Request("mnist", processes=1), [Setting("cpu", 1, {"python": "/no/such/python"})])
+    assert caught.value.wrong_use

@@ -1,0 +1,136 @@
+"""Models with something planted in them, small enough for a test; named as `tests.explain.planted:plain`."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from accel_micro.models.model import Batch, Model
+
+WIDTH = 192
+
+
+class Sleepy(nn.Module):
+    """Python that takes its time, and an op after it."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+    def forward(self, x: Tensor) -> Tensor:
+        end = time.perf_counter() + self.seconds
+        while time.perf_counter() < end:
+            pass
+        return torch.tanh(x)
+
+
+class Fickle(nn.Module):
+    """Calls other ops each time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        return x.relu() if self.calls % 2 else x.relu().tanh()
+
+
+class Broken(nn.Module):
+    """Makes infinity of finite numbers."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x / torch.zeros_like(x)
+
+
+def _batch(n: int, dtype: torch.dtype, generator: torch.Generator) -> Batch:
+    return Batch(torch.randn(n, WIDTH, generator=generator).to(dtype), torch.zeros(n, WIDTH, dtype=dtype))
+
+
+def _model(name: str, module: nn.Module, device: str, **optimizer: Any) -> Model:
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(1)
+        for parameter in module.parameters():
+            nn.init.normal_(parameter, std=WIDTH**-0.5)
+    module.to(device)
+    made = torch.optim.Adam(list(module.parameters()) or [nn.Parameter(torch.zeros(1))], **optimizer)
+    return Model(name, module, _batch, nn.functional.mse_loss, made, 1)
+
+
+def plain(device: str) -> Model:
+    """Three layers."""
+    return _model("plain", nn.Sequential(_linear(), nn.Tanh(), _linear(), nn.Tanh(), _linear()), device)
+
+
+def sleepy(device: str) -> Model:
+    """The same, with Python in the second layer."""
+    return _model("sleepy", nn.Sequential(_linear(), nn.Tanh(), _linear(), Sleepy(5e-3), _linear()), device)
+
+
+def fickle(device: str) -> Model:
+    """Its ops change from step to step."""
+    return _model("fickle", nn.Sequential(_linear(), Fickle(), _linear()), device)
+
+
+def broken(device: str) -> Model:
+    """Its second layer divides by zero."""
+    return _model("broken", nn.Sequential(_linear(), Broken(), _linear()), device)
+
+
+def many(device: str) -> Model:
+    """An optimizer of hundreds of tiny tensors."""
+    return _model("many", Many(), device)
+
+
+class Many(nn.Module):
+    """A scale and a shift, two hundred times over, used all at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts = nn.ParameterList([nn.Parameter(torch.zeros(WIDTH)) for _ in range(400)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * torch.stack(list(self.parts)).sum(0)
+
+
+def denormal(device: str) -> Model:
+    """A layer whose weights are too small for float32 to hold in full."""
+    model = _model("denormal", nn.Sequential(_linear(), Tiny(), _linear()), device)
+    with torch.no_grad():
+        model.module[1].weight.fill_(1e-40)  # type: ignore[union-attr,operator,index]
+    return model
+
+
+class Tiny(nn.Module):
+    """Adds roots of weights, a hundred thousand of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(2000, WIDTH), requires_grad=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.weight.sqrt().sum(0)
+
+
+def _linear() -> nn.Linear:
+    return nn.Linear(WIDTH, WIDTH)
+
+
+def loader() -> Iterator[tuple[Tensor, Tensor]]:
+    """Batches that take 30 ms each."""
+    for _ in range(8):
+        time.sleep(0.03)
+        yield torch.randn(4, WIDTH), torch.zeros(4, WIDTH)
+
+
+def without_fused(device: str) -> Model:
+    """Its optimizer has no fused kernel."""
+    return replace(plain(device), optimizer=torch.optim.Rprop(plain(device).module.parameters()))
+
+
+def no_model(device: str) -> str:
+    """Not a model."""
+    return "plain"

@@ -1,0 +1,153 @@
+"""What adds up, what reverses, what is named, and what is not."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accel_micro.explain.attribution import CannotExplain, explain
+from accel_micro.explain.capture import Fed
+from tests.explain.worlds import GAP, LAYERS, capture, row
+
+settings.register_profile("any time", deadline=None)
+settings.load_profile("any time")
+
+LAYER = st.integers(0, len(LAYERS) - 1)
+FACTORS = st.dictionaries(LAYER, st.floats(0.1, 10.0), max_size=4)
+GAPS = st.dictionaries(LAYER, st.floats(0.0, 5e-3), max_size=4)
+WORLDS = st.builds(
+    lambda slower, gaps, rest, batch, seed: capture(
+        slower=slower, gaps=gaps, unexplained=rest, batch=batch, noise=0.02, seed=seed
+    ),
+    FACTORS,
+    GAPS,
+    st.floats(0.0, 3e-3),
+    st.sampled_from([1, 4, 64]),
+    st.integers(0, 99),
+)
+
+
+@given(WORLDS, WORLDS)
+def test_contributions_add_up_to_the_difference_and_factors_to_the_speedup(
+    one: object, other: object
+) -> None:
+    e = explain(one, other)  # type: ignore[arg-type]
+    seconds = [each.seconds.value for each in e.contributions]
+    scale = max(map(abs, seconds))
+    assert math.fsum(seconds) == pytest.approx(e.difference, abs=1e-9 * scale + 1e-15)
+    assert math.prod(each.factor for each in e.contributions) == pytest.approx(e.speedup.value, rel=1e-9)
+    for each in e.contributions:
+        assert each.seconds.low <= each.seconds.value <= each.seconds.high
+
+
+@given(WORLDS, WORLDS)
+def test_swapping_the_sides_reverses_every_sign(one: object, other: object) -> None:
+    there, back = explain(one, other), explain(other, one)  # type: ignore[arg-type]
+
+    def by_group(e: object) -> dict[tuple[str, str, str], float]:
+        return {(c.group.kind, c.group.phase, c.group.label): c.seconds.value for c in e.contributions}  # type: ignore[attr-defined]
+
+    forward, backward = by_group(there), by_group(back)
+    for kind in ("op", "unexplained"):
+        for key, value in forward.items():
+            if key[0] == kind:
+                assert backward[key] == pytest.approx(-value, abs=1e-12)
+    assert sum(v for k, v in forward.items() if k[0] == "framework") == pytest.approx(
+        -sum(v for k, v in backward.items() if k[0] == "framework"), abs=1e-12
+    )
+    assert there.speedup.value == pytest.approx(1 / back.speedup.value)
+
+
+@given(WORLDS)
+def test_a_capture_against_itself_says_nothing(world: object) -> None:
+    e = explain(world, world)  # type: ignore[arg-type]
+    assert not e.significant and not e.differs and e.difference == 0 and e.speedup.value == 1
+    assert e.unexplained is None
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_noise_alone_is_not_significant(seed: int) -> None:
+    e = explain(capture(noise=0.03, seed=seed), capture(noise=0.03, seed=1000 + seed), interleaved=True)
+    assert not e.significant and not e.differs
+
+
+@given(LAYER, st.floats(2.5, 8.0), st.integers(0, 50))
+def test_a_planted_slow_op_is_named_first(layer: int, factor: float, seed: int) -> None:
+    e = explain(capture(noise=0.01, seed=seed), capture(slower={layer: factor}, noise=0.01, seed=seed + 100))
+    expected = LAYERS[layer][4] * (1 - factor) / 4
+    first = e.significant[0]
+    assert first.group.label == LAYERS[layer][0].split(".")[1] and first.group.phase == LAYERS[layer][1]
+    assert first.seconds.value == pytest.approx(expected, rel=0.2) and first.seconds.value < 0
+    assert e.speedup.value < 1
+
+
+def test_python_in_a_module_is_a_group_of_its_own() -> None:
+    e = explain(capture(noise=0.01), capture(gaps={1: 5e-3}, noise=0.01, seed=3))
+    first = e.significant[0]
+    assert (first.group.kind, first.group.label) == ("framework", "Python in ReLU act")
+    assert first.seconds.value == pytest.approx((GAP - 5e-3) / 4, rel=0.1)
+
+
+def test_batches_of_two_sizes_are_compared_by_example() -> None:
+    small, large = capture(batch=4), capture(slower=dict.fromkeys(range(6), 16.0), batch=64)
+    e = explain(small, large)
+    assert e.difference == pytest.approx(sum(GAP for _ in LAYERS) * (1 / 4 - 1 / 64))
+    assert all(abs(c.seconds.value) < 1e-12 for c in e.contributions if c.group.kind == "op")
+
+
+def test_a_foreach_optimizer_is_held_against_the_one_by_one() -> None:
+    one_by_one = capture()
+    rows = [*one_by_one.rows[:-1], row(5, op="aten._foreach_addcdiv_.Scalar")]
+    e = explain(one_by_one, capture(rows=rows, slower={5: 0.25}))
+    assert e.significant[0].group.label == "the optimizer's step"
+    assert e.significant[0].seconds.value == pytest.approx(0.75 * LAYERS[5][4] / 4)
+
+
+def test_ops_of_other_names_are_compared_by_the_class_of_their_module() -> None:
+    rows = [row(0, op="aten.cudnn_convolution.default"), *capture().rows[1:]]
+    e = explain(capture(), capture(rows=rows))
+    labels = {c.group.label for c in e.contributions}
+    assert "other ops of Conv2d" in labels and "convolution" not in labels
+
+
+def test_what_no_part_has_is_unexplained() -> None:
+    e = explain(capture(noise=0.002), capture(noise=0.002, unexplained=9e-3, seed=5))
+    assert not e.significant and e.differs and not e.is_closed
+    assert e.unexplained == pytest.approx(1.0, abs=0.1)
+    assert e.contributions[-1].group.kind == "unexplained"
+
+
+def test_hot_and_cold_replays_bracket_the_prediction() -> None:
+    e = explain(capture(slower={4: 3.0}), capture())
+    assert e.closures[1] is not None and e.closures[1].hot is not None and e.closures[1].cold is not None
+    assert e.closures[1].hot < e.closures[1].in_place.value < e.closures[1].cold
+    assert e.predicted == pytest.approx((1.0, 1.0))  # the rows on paper were replayed alike on both sides
+
+
+def test_a_slow_loader_is_a_contribution() -> None:
+    step = sum(layer[4] for layer in LAYERS) + 6 * GAP
+    slow = Fed(loader_seconds=3 * step, transfer_seconds=0.0, step_seconds=3 * step, prefetches=True)
+    fast = Fed(loader_seconds=0.1 * step, transfer_seconds=0.0, step_seconds=step, prefetches=True)
+    e = explain(capture(reading={"fed": slow}), capture(reading={"fed": fast}))
+    assert e.significant[0].group.kind == "loader"
+    assert e.significant[0].seconds.value == pytest.approx(2 * step / 4)
+    assert e.unexplained == pytest.approx(0.0, abs=1e-9)
+
+
+def test_without_ops_the_whole_step_is_still_compared() -> None:
+    bare = {"ops": (), "ops_errors": (), "gaps": ()}
+    e = explain(capture(reading=bare, problems=("its ops change from step to step",)), capture())
+    assert e.closures == (None, None) and len(e.contributions) == 1
+    assert any("change from step to step" in note for note in e.notes)
+
+
+def test_training_and_inference_are_not_compared() -> None:
+    with pytest.raises(CannotExplain, match="inference"):
+        explain(capture(), replace(capture(), training=False))
+
+
+def test_two_processes_have_no_verdict() -> None:
+    e = explain(capture(processes=1), capture(processes=1, slower={0: 3.0}))
+    assert not e.significant and any("fewer than three" in note for note in e.notes)

@@ -1,0 +1,78 @@
+"""An explanation as people and programs see it."""
+
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from accel_micro.explain.attribution import explain
+from accel_micro.explain.batches import Fit, Switch
+from accel_micro.explain.causes import Ablation, causes
+from accel_micro.report import explain as report
+from tests.explain.worlds import LAYERS, capture, row
+
+DENORMAL = [row(n, subnormal=0.93 if n == 2 else 0.0) for n in range(len(LAYERS))]
+
+
+def found() -> tuple[Any, Any, Any]:
+    slow = capture(slower={2: 9.0, 0: 1.1}, rows=DENORMAL, noise=0.01, model="tests.paper:net")
+    e = explain(
+        slow,
+        capture(setting="cpu batch=4 flush_denormal=on", noise=0.01, seed=3, model="tests.paper:net"),
+        interleaved=True,
+    )
+    suspected = causes(e)
+    done = Ablation(suspected[0], 1.49, 1.46, 1.53, True, "confirmed: with cpu batch=4 flush_denormal=on the baseline "
+                    "is 1.49 times as fast [1.46, 1.53]")  # fmt: skip
+    return e, suspected, [done]
+
+
+def text(*parts: Any, width: int) -> str:
+    stream = io.StringIO()
+    report.render(*parts, stream=stream, width=width)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_golden_terminal(golden: Callable[[str], Any], width: int) -> None:
+    shown = text(*found(), width=width)
+    assert max(map(len, shown.splitlines())) <= width
+    assert len(shown.splitlines()) <= 45  # one screen
+    assert golden("txt") == shown
+
+
+def test_golden_batches_where_nothing_is_decided(golden: Callable[[str], Any]) -> None:
+    line = Fit((4, 8, 16, 32), (8e-3, 16e-3, 64e-3, 128e-3), 4.6e-3, -9e-3, (1e-4, 1e-3), 2e-7, (8, 16),
+               (Switch(15, 16, "Slow2d", "NnpackSpatial", 42),))  # fmt: skip
+    e = explain(capture(noise=0.05, processes=3), capture(noise=0.05, processes=3, seed=4))
+    assert golden("txt") == text(e, [], [], line, width=100)
+
+
+def test_the_smallest_terminal_loses_no_number() -> None:
+    shown = text(*found(), width=50)
+    assert "unexplained" in shown and max(map(len, shown.splitlines())) <= 80
+
+
+def test_text_out_of_files_moves_no_cursor() -> None:
+    evil = capture(model="\x1b[2Jnet", setting="cpu batch=4", problems=("a\x1b[31m",))
+    assert "\x1b" not in text(explain(evil, evil), width=80)
+
+
+def test_json_has_all_of_it() -> None:
+    e, suspected, done = found()
+    data = json.loads(report.to_json(e, suspected, done))
+    assert data["schema"] == 1 and data["verdict"] == "improvement" and data["closed"] is True
+    total = sum(each["seconds"] for each in data["contributions"])
+    assert total == pytest.approx(data["difference_seconds"])
+    first = data["contributions"][0]
+    assert first["ops"] == ["aten.addmm.default"] and first["significant"] and first["q_value"] < 0.01
+    assert data["causes"][0]["name"] == "denormal numbers" and data["causes"][0]["confirmed"] is True
+    assert data["baseline"]["processes"] == 5 and data["batches"] is None
+
+
+def test_json_of_unknown_intervals_is_json() -> None:
+    e = explain(capture(processes=1), capture(processes=1, slower={0: 2.0}))
+    first = json.loads(report.to_json(e))["contributions"][0]
+    assert first["low"] is None and first["high"] is None and first["q_value"] is None
