@@ -121,7 +121,7 @@ def test_script(case: tuple[str, str, str, str, str], golden: Callable[[str], An
     note = "2.1x slower from 2.15.0.dev20261105 to 2.15.0.dev20261106"
     script = reproducer(*golden_case(*case), note=note)
     checked(script)
-    assert golden("py.txt") == script
+    assert golden("txt") == script
 
 
 def test_it_is_short() -> None:
