@@ -9,10 +9,11 @@ import typer
 from accel_micro.commands.bisect_cli import app as bisect_app
 from accel_micro.commands.builds_cli import app as builds_app
 from accel_micro.commands.calibrate_cli import calibrate
-from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, ProfileName, say_error
+from accel_micro.commands.common import ProfileName
 from accel_micro.commands.compare_cli import compare
 from accel_micro.commands.coverage_cli import coverage
 from accel_micro.commands.crossover_cli import crossover
+from accel_micro.commands.doctor_cli import doctor
 from accel_micro.commands.explain_cli import capture, explain
 from accel_micro.commands.ops_cli import ops
 from accel_micro.commands.report_cli import report
@@ -45,13 +46,6 @@ class Format(str, Enum):
     json = "json"
     markdown = "markdown"
     csv = "csv"
-
-
-class FactFormat(str, Enum):
-    """How facts are written."""
-
-    text = "text"
-    json = "json"
 
 
 Config = Annotated[
@@ -126,43 +120,7 @@ def quick(
     raise typer.Exit(code)
 
 
-@app.command()
-def doctor(
-    format: Annotated[FactFormat, typer.Option(help="For people or for programs.")] = FactFormat.text,
-    interval: Annotated[float, typer.Option(min=0.01, help="Seconds to watch what else runs.")] = 1.0,
-    device: Annotated[
-        str | None, typer.Option(help="Only what matters to runs on this device, such as cuda:1.")
-    ] = None,
-) -> None:
-    """Say what this machine is, and what about it would spoil timings.
-
-    Exits with 0, or with 3 when a problem makes timings meaningless.
-    """
-    from accel_micro import doctor
-
-    facts, torch_facts = doctor.examine(interval)
-    if device is not None:
-        from accel_micro.devices import DeviceUnavailable, UnknownDevice
-        from accel_micro.doctor.one_device import only
-
-        try:
-            facts = only(facts, device)
-        except UnknownDevice as error:
-            say_error(str(error))
-            raise typer.Exit(WRONG_USE) from None
-        except DeviceUnavailable as error:
-            say_error(str(error))
-            raise typer.Exit(ENVIRONMENT) from None
-    findings = doctor.diagnose(facts, torch_facts)
-    if format is FactFormat.json:
-        import json
-
-        typer.echo(json.dumps(doctor.to_json(facts, torch_facts, findings), indent=2))
-    else:
-        from rich.console import Console
-
-        doctor.render(facts, torch_facts, findings, Console(highlight=False))
-    raise typer.Exit(doctor.exit_code(findings))
+app.command()(doctor)
 
 
 @app.command()

@@ -79,6 +79,9 @@ class Accelerator(Device):
                 self.synchronize()
             set_index(before)
 
+    def event_pair(self, call: Call) -> float:
+        raise NotImplementedError("nothing has shown what its events stamp")
+
     def peak_memory_bytes(self, call: Call) -> int | None:
         module = self._module("reset_peak_memory_stats", "max_memory_allocated", "memory_allocated")
         if module is None:

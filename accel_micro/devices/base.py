@@ -205,6 +205,18 @@ class Device:
         """
         raise NotImplementedError(f"{self.name} has no dispatch or device clock")
 
+    def event_pair(self, call: Call) -> float:
+        """Seconds between two events around one call on an idle device, as others time. Never a clock of ours.
+
+        Raises:
+            NotImplementedError: the backend has no such events; the message is the reason.
+        """
+        raise NotImplementedError(f"{self.name} has no events")
+
+    def spin(self) -> tuple[Call, Callable[[], float]] | None:
+        """A call of fixed length, and what reads that length by the device's own clock, seconds; None: it has none."""
+        return None
+
     def peak_memory_bytes(self, call: Call) -> int | None:
         """Most memory that one call holds at once beyond what was held before it; None when it cannot be known."""
         return None

@@ -1,9 +1,9 @@
 """CUDA, and ROCm builds of torch, which use the same names."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 from accel_micro.devices import proof
@@ -15,6 +15,9 @@ CLOCKS: Final = ("throughput", "latency", "dispatch", "device")
 
 PROBE_CYCLES = 1_000_000
 """Cycles of the clock probe: about half a millisecond."""
+
+SPIN_CYCLES = 4 * PROBE_CYCLES
+"""Cycles of a call of known length: about two milliseconds."""
 
 _LEAD_CYCLES = 100_000
 
@@ -148,6 +151,27 @@ class Cuda(Device):
         end.record()
         end.synchronize()
         return float(PROBE_CYCLES / (start.elapsed_time(end) * 1e-3))
+
+    def event_pair(self, call: Call) -> float:
+        import torch
+
+        cuda: Any = torch.cuda
+        start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+        self.synchronize()
+        start.record()
+        call()
+        end.record()
+        end.synchronize()
+        return float(start.elapsed_time(end) * 1e-3)
+
+    def spin(self) -> tuple[Call, Callable[[], float]] | None:
+        import torch
+
+        cuda: Any = torch.cuda
+        hertz = self.probe_device_speed()
+        if hertz is None:
+            return None
+        return partial(cuda._sleep, SPIN_CYCLES), lambda: SPIN_CYCLES / (self.probe_device_speed() or hertz)
 
     def queue(self, call: Call) -> Queue:
         if "dispatch" in self.lacks:

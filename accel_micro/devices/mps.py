@@ -68,6 +68,9 @@ class Mps(Device):
     def queue(self, call: Call) -> Queue:
         return Encoding(self, call)
 
+    def event_pair(self, call: Call) -> float:
+        raise NotImplementedError("torch.mps.Event can run backwards and can deadlock")
+
     def free_memory_bytes(self) -> int | None:
         import torch
 

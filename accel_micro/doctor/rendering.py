@@ -75,7 +75,7 @@ def _print_group(console: Console, title: str, rows: Iterable[Row]) -> None:
     console.print(Text(title, style="bold"))
     for label, value in filled:
         before = Text(f"  {label:<{_LABEL_WIDTH}}  ", style="dim") if label else Text("  ")
-        _print_hanging(console, before, Text(value))
+        print_hanging(console, before, Text(value))
     console.print()
 
 
@@ -84,13 +84,13 @@ def _print_findings(console: Console, findings: Sequence[Finding]) -> None:
         console.print(
             Text(f"{finding.severity}: ", style=_STYLES[finding.severity]) + Text(finding.name, style="bold")
         )
-        _print_hanging(console, Text("  "), Text(finding.what))
-        _print_hanging(console, Text("  → "), Text(finding.remedy, style="italic"))
+        print_hanging(console, Text("  "), Text(finding.what))
+        print_hanging(console, Text("  → "), Text(finding.remedy, style="italic"))
         console.print()
-    _print_hanging(console, Text(), Text(summary(findings)))
+    print_hanging(console, Text(), Text(summary(findings)))
 
 
-def _print_hanging(console: Console, before: Text, text: Text) -> None:
+def print_hanging(console: Console, before: Text, text: Text) -> None:
     """Print a text behind what comes before it, its further lines under the first. No line ends in blanks."""
     for line in text.wrap(console, max(20, console.width - len(before))):
         line.rstrip()

@@ -229,7 +229,7 @@ class Sampler:
 
     def _reader(self, clock: str, by_device: bool) -> Reader:
         device = self.device
-        calls, block, notes = self._block_of(clock)
+        calls, block, notes = self.block_of(clock)
         if by_device:
             # The clock of a device follows its load, so its reference is the fast percentile of this very process.
             watch = self.device.watch
@@ -261,8 +261,11 @@ class Sampler:
     def _probe_device(self) -> float:
         return self.device.probe_device_speed() or self.device.probe_host_speed()
 
-    def _block_of(self, clock: str) -> tuple[int, Callable[[], float], tuple[Flag, ...]]:
-        """Calls per block, a function that times one block (seconds per call), and flags of the method."""
+    def block_of(self, clock: str) -> tuple[int, Callable[[], float], tuple[Flag, ...]]:
+        """Calls per block, a function that times one block (seconds per call), and flags of the method. After warm-up.
+
+        Raises Implausible, QueueTooShort and Rejected.
+        """
         blocks = self._blocks
         if clock == "latency":
             calls = blocks.calls_for_block()

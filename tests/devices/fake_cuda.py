@@ -82,6 +82,10 @@ class FakeEvent:
     def query(self) -> bool:
         return self._at <= self._cuda.now
 
+    def synchronize(self) -> None:
+        """The host waits for the stamp."""
+        self._cuda.now = max(self._cuda.now, self._at)
+
     def elapsed_time(self, other: "FakeEvent") -> float:
         """Milliseconds."""
         return 1e3 * (other._at - self._at)
