@@ -181,19 +181,20 @@ def work(
     from accel_micro.bisect import Worker
 
     with bisection.at_work(), _runner(bisection, question, room, config, results, say) as runner:
-        begun = sum(event["event"] == "search" for event in bisection.events())
+        number = max(sum(event["event"] == "search" for event in bisection.events()), 1)
         while True:
-            number = max(begun, 1)
-            first = _search(question, number - 1) if begun == 0 else None
+            first = _search(question, number - 1)
             worker = Worker(bisection, first, number=number, max_runs=max_runs)
-            begun = worker.number
             result = worker.run(runner, tell=lambda told: tell(told, question))
+            number = worker.number
             good_end = result.kind in ("not_reproduced", "no_usable_build")
-            if not good_end or begun >= len(question.starts) or result.runs + 4 > worker.search.max_runs:
+            spent = result.runs + 4 > worker.search.max_runs
+            if not good_end or number >= len(question.starts) or spent:
                 return result
-            say(f"no change since torch {question.version(question.starts[begun - 1])}; looking further back")
-            worker = Worker(bisection, _search(question, begun), number=begun + 1, max_runs=max_runs)
-            begun = worker.number
+            say(
+                f"no change since torch {question.version(question.starts[number - 1])}; looking further back"
+            )
+            number += 1
 
 
 def _search(question: Question, index: int) -> "Search[str]":
@@ -225,28 +226,38 @@ def _runner(
             bisection.note(build=build, why=why)
 
     if question.script is not None:
-        conf = room.conf
-        with scripting(question, conf, room.ledger, note, say) as runner:
+        with scripting(question, room.conf, room.ledger, note, say) as runner:
             yield runner
     else:
         with measuring(question, config, results, note, say) as runner:
             yield runner
 
 
-def replayed(bisection: Bisection, question: Question, **changes: Any) -> "tuple[Search[str], int]":
-    """The last search of a bisection as its log has it, and how many runs those before it took.
+def replayed(bisection: Bisection) -> "Search[str]":
+    """The last search of a bisection as its log has it.
 
     Raises:
         ValueError: nothing was searched yet, or the log does not fit together.
     """
     from accel_micro.bisect import replay
 
-    events: Sequence[dict[str, Any]] = bisection.events()
+    _, last = _parted(bisection)
+    return replay(last)
+
+
+def runs_before(bisection: Bisection) -> int:
+    """How many runs the searches before the last one took."""
+    earlier, _ = _parted(bisection)
+    return sum(len(event["seconds"]) for event in earlier if event["event"] == "values")
+
+
+def _parted(bisection: Bisection) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The events before the last search began, and its own."""
+    events = bisection.events()
     begins = [index for index, event in enumerate(events) if event["event"] == "search"]
     if not begins:
         raise ValueError("nothing was searched yet")
-    before = sum(len(e["seconds"]) for e in events[: begins[-1]] if e["event"] == "values")
-    return replay(events[begins[-1] :], **changes), before
+    return events[: begins[-1]], events[begins[-1] :]
 
 
 def with_script(request: Request, path: Path, arguments: Sequence[str], timeout_seconds: float) -> Request:

@@ -225,7 +225,7 @@ def run(
             say_note("interrupted; accel-micro bisect --resume goes on")
             raise typer.Exit(bisecting.INTERRUPTED) from None
         answer = _answer(bisection, question, result, room)
-    _print(answer, format)
+    _print(answer, format, room)
     raise typer.Exit(bisecting.EXIT_CODES[result.kind])
 
 
@@ -271,11 +271,11 @@ def replay(
         room = Room.of(config, out)
         try:
             bisection, question = _found(Path(room.conf.results_dir), name)
-            search, _ = bisecting.replayed(bisection, question)
+            search = bisecting.replayed(bisection)
         except (NoBisection, ValueError) as error:
             _wrong(str(error))
         answer = _answer(bisection, question, search.result(), room)
-    _print(answer, format)
+    _print(answer, format, room)
     raise typer.Exit(bisecting.EXIT_CODES[answer.result.kind])
 
 
@@ -293,7 +293,7 @@ def list_bisections(config: Config = None, out: Out = None) -> None:
         for bisection in found:
             try:
                 question = _question(bisection)
-                search, _ = bisecting.replayed(bisection, question)
+                search = bisecting.replayed(bisection)
                 text = headline(_answer(bisection, question, search.result(), room))
             except (LookupError, ValueError) as error:
                 text = str(error)
@@ -348,16 +348,14 @@ def _plan(question: "Question", room: Room) -> str:
 
 
 def _answer(bisection: "Bisection", question: "Question", result: "Result[str]", room: Room) -> "Answer":
-    from accel_micro.commands.bisect import replayed
+    from accel_micro.commands.bisect import runs_before
     from accel_micro.report.bisection import Answer
 
-    _, before = replayed(bisection, question)
     notes: dict[str, list[str]] = {}
     for note in bisection.notes():
         notes.setdefault(str(note.get("build")), []).append(str(note.get("why")))
     builds = {build.id: room.ledger[build.id] for build in question.builds if build.id in room.ledger}
-    answer = Answer(bisection.name, question, result, builds, notes, before)
-    return replace(answer, reproducer=_reproducer(answer, room))
+    return Answer(bisection.name, question, result, builds, notes, runs_before(bisection))
 
 
 def _reproducer(answer: "Answer", room: Room) -> str | None:
@@ -386,11 +384,13 @@ def _reproducer(answer: "Answer", room: Room) -> str | None:
     return None
 
 
-def _print(answer: "Answer", format: Format) -> None:
+def _print(answer: "Answer", format: Format, room: Room) -> None:
     import json
 
     from accel_micro.report import bisection
 
+    if format is not Format.text:  # which has no room for a script
+        answer = replace(answer, reproducer=_reproducer(answer, room))
     if format is Format.json:
         typer.echo(json.dumps(bisection.to_json(answer), indent=2))
     elif format is Format.markdown:

@@ -66,7 +66,7 @@ def headline(answer: Answer) -> str:
     question, result = answer.question, answer.result
     if result.kind == "culprit":
         step = result.steps[0]
-        return f"{_changed(answer, step.ratio)} with torch {_named(answer, step.bad)}."
+        return f"{_changed(answer, step.ratio)} with torch {answer.question.version(step.bad)}."
     first, last = _ends(answer)
     if not result.finished:
         return f"Not finished: {count(answer.runs, 'process', 'processes')} so far; --resume goes on."
@@ -123,8 +123,8 @@ def _sentences(answer: Answer) -> Iterator[str]:
 
 def _step(answer: Answer, step: Step[str]) -> Iterator[str]:
     rows = [
-        ("last good", _named(answer, step.good)),
-        ("first bad", _named(answer, step.bad)),
+        ("last good", answer.question.version(step.good)),
+        ("first bad", answer.question.version(step.bad)),
     ]
     if answer.question.regress != "error":
         rows.append(("bad ÷ good", _ratio(step.ratio)))
@@ -265,10 +265,6 @@ def _ratio_text(answer: Answer, ratio: Ratio, before: str) -> str:
 def _numbers(ratio: Ratio) -> dict[str, float | None]:
     values = {"value": ratio.value, "low": ratio.low, "high": ratio.high}
     return {name: value if math.isfinite(value) else None for name, value in values.items()}
-
-
-def _named(answer: Answer, build_id: str) -> str:
-    return answer.question.version(build_id)
 
 
 def _listed(answer: Answer, builds: Sequence[str]) -> str:
