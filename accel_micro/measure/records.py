@@ -174,15 +174,34 @@ def append_line(path: Path, data: Mapping[str, Any], default: Callable[[Any], An
     Args:
         default: what becomes of values that JSON does not know; without it they raise TypeError.
     """
-    line = json.dumps(data, separators=(",", ":"), default=default) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
+    append_text(path, json.dumps(data, separators=(",", ":"), default=default) + "\n")
+
+
+def append_text(path: Path, text: str, *, durable: bool = False) -> None:
+    """Add whole lines to a file in one write; a line that was cut short before does not take them along.
+
+    Args:
+        durable: they are on the disk when this returns, all of them, or the file is as it was.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
     handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         size = os.fstat(handle).st_size
-        torn = (
-            size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-        )  # a line cut short must not take this one along
-        os.write(handle, (b"\n" if torn else b"") + line.encode())
+        torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+        data = (b"\n" if torn else b"") + text.encode()
+        try:
+            written = os.write(handle, data)
+            if durable:
+                if written < len(data):
+                    raise OSError(f"no room for {path}")
+                os.fsync(handle)
+        except OSError:
+            if durable:
+                os.ftruncate(handle, size)
+            raise
     finally:
         os.close(handle)
 

@@ -23,6 +23,8 @@ from typing import Any, Final
 import psutil
 from filelock import FileLock
 
+from accel_micro.measure.records import append_text
+
 FOLDER: Final = "bisections"
 SCHEMA: Final = 1
 SUFFIX: Final = ".jsonl"
@@ -184,22 +186,8 @@ class Bisection:
         ]
 
     def _append(self, events: Sequence[Mapping[str, Any]]) -> None:
-        text = "".join(json.dumps(event, separators=(",", ":")) + "\n" for event in events).encode()
-        handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            size = os.fstat(handle).st_size
-            torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-            data = (b"\n" if torn else b"") + text
-            try:
-                written = os.write(handle, data)
-                if written < len(data):
-                    raise OSError(f"no room for {self.path}")
-                os.fsync(handle)
-            except OSError:
-                os.ftruncate(handle, size)
-                raise
-        finally:
-            os.close(handle)
+        text = "".join(json.dumps(event, separators=(",", ":")) + "\n" for event in events)
+        append_text(self.path, text, durable=True)
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         """Those that are whole: a line that was cut short is of an event that was lost."""
