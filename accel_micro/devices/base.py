@@ -116,7 +116,7 @@ class Queue(Protocol):
     def busy_share(self) -> float | None:
         """Share of that time in which the device was busy; the rest it needs from kernel to kernel. None: unknown.
 
-        More than 1 where `device` times another way of doing the same than the call's own. May add `device_flags`.
+        More than 1 where `device` times a faster way of doing the same than the call's own.
         """
         ...
 

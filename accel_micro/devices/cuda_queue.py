@@ -1,13 +1,14 @@
 """CUDA's dispatch and device clocks.
 
 Both are read behind a queue that a spinning kernel keeps busy. Dispatch: the host enqueues calls and never waits.
-Device: a CUDA graph of some calls, replayed between two events, so that no launch shows. From kernel to kernel the
-device needs up to a microsecond (measured on an H100: 3 to 6 % of calls whose kernels take 10 to 25 µs); the profiler
-says once which share of the replays the device was busy. For calls that cannot be captured the profiler reads each
-block; events around such calls would count the gaps between kernels too (8 % too much for Adam over four large
-tensors, 80 % for two hundred small ones). Calls that copy or clear memory are replayed too, and scaled to what the
-profiler reads of the calls themselves, since a graph copies in another way: clones of two and four megabytes took 2.1
-and 3.3 µs in a graph, 3.6 and 4.4 µs back to back, one of 154 MB with a sum behind it 178 µs instead of 154.
+Device: a CUDA graph of some calls, replayed between two events, so that no launch shows: times of it repeat best. But
+they are not quite those of the calls. From kernel to kernel the device needs up to a microsecond (measured on an H100:
+3 to 6 % of calls whose kernels take 10 to 25 µs); the graph's results lie at other addresses (a depthwise convolution
+took 0.96 of its time so); and a graph copies in another way (clones of two and four megabytes took 2.1 and 3.3 µs in a
+graph, 3.6 and 4.4 µs back to back, one of 154 MB with a sum behind it 178 µs instead of 154). So replays are scaled by
+what the profiler reads of the calls themselves, enqueued behind a spin, in turns with replays. For calls that cannot be
+captured the profiler reads each block; events around such calls would count the gaps between kernels (8 % too much for
+Adam over four large tensors, 80 % for two hundred small ones).
 The event recorded behind the spin must still be pending when enqueueing ends: that proves the queue never ran dry.
 """
 
@@ -34,6 +35,7 @@ _PROFILED_MOST_CALLS = 100
 _NOTHING_SECONDS = 10e-6
 _SHARE_READINGS = 5
 _SHARE_SECONDS = 2e-3
+_LEAST_SHARE = 0.2  # less, and the profiler has lost events
 
 
 class CudaQueue:
@@ -49,6 +51,7 @@ class CudaQueue:
         self._fitting: tuple[int, float] | QueueTooShort | None = None
         self._graph: Any = None
         self._graph_calls = 1
+        self._replays = 1  # as many as are known to fit the queue
         self._graph_prepared = False
         self._device_seconds: float | None = None
         self.device_flags: tuple[tuple[str, str], ...] = ()
@@ -78,9 +81,7 @@ class CudaQueue:
             raise QueueTooShort("the call launches no kernel")
         per_call = self._device_seconds
         if self._graph is None:
-            wanted = max(_PROFILED_CALLS, min(_PROFILED_MOST_CALLS, round(block_seconds / per_call)))
-            fits = isinstance(self._fitting, tuple) and self._fitting[0] >= _PROFILED_CALLS
-            return min(wanted, self._fitting[0]) if fits else wanted  # type: ignore[index]
+            return self._profiled_calls(block_seconds)
         replays = max(1, min(_MOST_REPLAYS, round(block_seconds / (per_call * self._graph_calls))))
         while True:  # a graph of many nodes takes more of the queue than a kernel does
             try:
@@ -90,6 +91,7 @@ class CudaQueue:
                     raise
                 replays //= 2
             else:
+                self._replays = replays
                 return replays * self._graph_calls
 
     def device(self, calls: int) -> float:
@@ -114,27 +116,25 @@ class CudaQueue:
     def busy_share(self) -> float | None:
         if self._graph is None or not self._device_seconds:
             return 1.0  # the profiler has read each block
-        replays = max(1, round(_SHARE_SECONDS / (self._device_seconds * self._graph_calls)))
+        wanted = max(1, round(_SHARE_SECONDS / (self._device_seconds * self._graph_calls)))
+        replays = min(wanted, self._replays)
         shares = []
         try:
-            copies = _copies(self._call)
             for _ in range(_SHARE_READINGS):  # in turns, since the clock of a hot GPU drifts
                 _, elapsed = self._again_if_too_short(self._replay, replays)
-                if copies:
-                    calls = min(_PROFILED_MOST_CALLS, self._longest_block()[0])
-                    busy = self._by_profiler(calls) * replays * self._graph_calls
-                else:
-                    busy = _busy_nanoseconds(_device_intervals(self._replay, replays)) * 1e-9
-                shares.append(busy / elapsed)
+                busy = self._by_profiler(self._profiled_calls())
+                shares.append(busy * replays * self._graph_calls / elapsed)
         except RuntimeError:  # another profiler holds CUPTI, or this user may not use it
             return None
         share = median(shares)
-        if copies:
-            self.device_flags = (
-                ("by profiler", "it copies or clears memory, which a graph does in another way"),
-            )
-            return share
-        return min(1.0, share) if share > 0.5 else None
+        return share if share > _LEAST_SHARE else None
+
+    def _profiled_calls(self, block_seconds: float = _SHARE_SECONDS) -> int:
+        """Calls that one reading of the profiler has: as many as fit behind a spin, if that is enough of them."""
+        wanted = max(_PROFILED_CALLS, round(block_seconds / (self._device_seconds or 1.0)))
+        fitting = self._fitting[0] if isinstance(self._fitting, tuple) else 0
+        wanted = min(_PROFILED_MOST_CALLS, wanted)
+        return min(wanted, fitting) if fitting >= _PROFILED_CALLS else wanted
 
     def _repeat(self, calls: int) -> None:
         call = self._call
@@ -250,12 +250,6 @@ class CudaQueue:
         self._device_seconds = (
             per_call if device_seconds > _NOTHING_SECONDS or kernel_seconds(self._call, 1) else 0.0
         )
-
-
-def _copies(call: Call) -> bool:
-    """Whether a call copies or clears memory by other means than kernels."""
-    events = _device_events(_repeated(call), 1)
-    return any(str(event.name()).startswith(("Memcpy", "Memset")) for event in events)
 
 
 def kernel_seconds(call: Call, calls: int) -> float:

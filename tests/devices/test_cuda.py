@@ -146,8 +146,8 @@ def test_an_index_beyond_the_last_gpu_is_said() -> None:
 
 def test_copies_are_timed_as_the_call_makes_them_and_not_as_a_graph_does(gpu: Device) -> None:
     numbers = torch.randn(1_000_000, device="cuda")
-    for call, copies in ((numbers.clone, True), (lambda: numbers + 1, False)):
+    for call in (numbers.clone, lambda: numbers + 1):
         queue = gpu.queue(call)
         ours = queue.device(queue.device_calls(5e-3)) * (queue.busy_share() or 0.0)
-        assert bool(queue.device_flags) == copies, queue.device_flags
-        assert 0.5 < ours / queue._by_profiler(50) < 2.0
+        assert not queue.device_flags
+        assert 0.8 < ours / queue._by_profiler(50) < 1.25
