@@ -121,8 +121,8 @@ class CudaQueue:
         shares = []
         try:
             for _ in range(_SHARE_READINGS):  # in turns, since the clock of a hot GPU drifts
-                _, elapsed = self._again_if_too_short(self._replay, replays)
                 busy = self._by_profiler(self._profiled_calls())
+                _, elapsed = self._again_if_too_short(self._replay, replays)
                 shares.append(busy * replays * self._graph_calls / elapsed)
         except RuntimeError:  # another profiler holds CUPTI, or this user may not use it
             return None
