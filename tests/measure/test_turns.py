@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from accel_micro.devices.base import QueueTooShort
+from accel_micro.devices.base import QueueTooShort, WatchState
 from accel_micro.measure.turns import Reader, take_turns, throughput_over_larger
 
 
@@ -89,3 +89,23 @@ def test_a_clock_that_becomes_unreadable_costs_itself_alone() -> None:
     assert readers[0].lost == "the host is too busy"
     assert readers[1].lost is None
     assert len(readers[1].blocks()) == 10
+
+
+@pytest.mark.parametrize(("always", "blocks"), [(True, 4), (False, 8)])
+def test_a_call_that_is_held_down_by_its_own_load_is_not_read_in_vain(always: bool, blocks: int) -> None:
+    """All of the first four blocks held down: no more. One of them free: until four are free."""
+    turn = [0]
+
+    def watch() -> WatchState:
+        held = always or (
+            turn[0] < 5 and turn[0] not in (1, 2)
+        )  # asked before and after the block of each turn
+        return WatchState(("power cap",) if held else ())
+
+    def block() -> float:
+        turn[0] += 1
+        return 1e-3
+
+    capped = Reader("device", 1, block, lambda: 1.0, None, True, watch=watch)
+    take_turns([capped], 4, budget_seconds=100, now=lambda: float(turn[0]))
+    assert len(capped.blocks()) == blocks
