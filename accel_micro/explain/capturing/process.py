@@ -144,6 +144,8 @@ class _Process:
             watching = Watching.measured()
             after = self.device.probe_host_speed()
             watching = watching.scaled(2.0 / (self.reference / before + self.reference / after))
+            if self.device.asynchronous:
+                watching = watching.beside_a_device()
         plain: list[Block] = []
         watched: list[Watched] = []
         end = perf_counter() + self.job["budget_seconds"]

@@ -148,6 +148,7 @@ def test_watching_costs_more_after_more_memory() -> None:
     found = Watching.measured()
     assert found.call == tuple(sorted(found.call)) and 0 < found.call[0] < 1e-3
     assert found.scaled(0.5).call[0] == pytest.approx(found.call[0] / 2)
+    assert set(found.beside_a_device().call) == {found.call[0]}  # a device's memory passes no cache of the host
 
 
 class OnAGpu(Device):
