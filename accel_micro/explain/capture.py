@@ -11,6 +11,9 @@ from typing import Final, Literal
 SCHEMA: Final = 1
 
 Phase = Literal["forward", "backward", "optimizer"]
+_BLOCKED: Final = 4.0
+"""Times its dispatch clock that a call may take in place, where caches are cold. More: the launch queue was full."""
+
 PHASES: Final[tuple[Phase, ...]] = ("forward", "backward", "optimizer")
 
 Crossing = Literal["", "on host", "to host", "to device"]
@@ -38,7 +41,8 @@ class Row:
         crossing: where its tensors lie, if the step runs elsewhere than on the CPU; see `Crossing`.
         flops, bytes: of one call: products and sums as torch's counter has them; tensors in and out, once each.
         hot_seconds, cold_seconds: one call replayed, its inputs in the cache or not. None: not replayed.
-        dispatch_seconds, device_seconds: one call by these clocks, where the device has them.
+        dispatch_seconds: one call by the dispatch clock, where the device has one. device_seconds: for which the
+            device works for one call, in place.
         error, tolerance: relative error against float64, and what rounding explains. None: not checked.
         check: why it is wrong, or was not checked; empty when right.
         non_finite: a call that was given finite numbers made some that are not.
@@ -75,6 +79,11 @@ class Row:
     def waits(self) -> bool:
         """The host waits in it for the device: it needs a number from there, or takes a tensor to the CPU."""
         return self.crossing == "to host" or (self.crossing == "" and self.operator in _SYNCHRONISING)
+
+    def host_seconds(self, in_place: float) -> float:
+        """What a call takes the host: the time in place, but where it waited there for a place in the queue."""
+        blocked = self.dispatch_seconds is not None and in_place > _BLOCKED * self.dispatch_seconds
+        return self.dispatch_seconds if blocked and self.dispatch_seconds is not None else in_place
 
     @property
     def is_wrong(self) -> bool:

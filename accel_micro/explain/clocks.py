@@ -72,15 +72,12 @@ class Timeline:
 def of_reading(capture: Capture, reading: Reading) -> Timeline:
     """A step as one process saw it.
 
-    The host's time of a call is that in place, but the dispatch clock's where there is one and it is less: a full
-    queue makes a call wait for the device.
+    The host's time of a call is that in place, see `Row.host_seconds`.
     """
     host, device, waits = [], [], []
     for place, number in enumerate(capture.sequence):
         row = capture.rows[number]
-        called = reading.ops[number] / row.count
-        if row.dispatch_seconds is not None:
-            called = min(called, row.dispatch_seconds)
+        called = row.host_seconds(reading.ops[number] / row.count)
         host.append(called + reading.gaps[number] / row.count)
         device.append(row.device_seconds or 0.0)
         if row.waits:

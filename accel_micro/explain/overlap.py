@@ -92,9 +92,7 @@ def _merged(
         tails.append(fmean(side.readings[r].tail_seconds for r in chosen) / side.batch)
         for place, n in enumerate(side.sequence):
             row = side.rows[n]
-            called = float(ops[n]) / row.count
-            if row.dispatch_seconds is not None:
-                called = min(called, row.dispatch_seconds)
+            called = row.host_seconds(float(ops[n]) / row.count)
             columns["place"].append(place / len(side.sequence))
             columns["op"].append(of_op[n])
             columns["gap_of"].append(of_gap[n])

@@ -117,7 +117,7 @@ def track(capture: Capture, longest: float) -> Track | None:
     spans: list[tuple[int, str, float, float, str]] = []
     for n in capture.sequence:
         row = capture.rows[n]
-        seconds = called[n] if row.dispatch_seconds is None else min(called[n], row.dispatch_seconds)
+        seconds = row.host_seconds(called[n])
         host += max(0.0, gaps[n])
         spans.append((0, row.phase, host, host + seconds, row.operator))
         host += seconds

@@ -225,11 +225,29 @@ class _Process:
             for call in structure.calls
         ]  # fmt: skip
         if self.job.get("detail"):
+            self._device_seconds(structure, rows)
             try:
                 self._detail(structure, rows, snapshot)
             except Exception as error:  # memory, mostly: what was timed is worth more
                 self.problems.append(f"its ops could not be replayed: {_sentence(error)}")
         return rows
+
+    def _device_seconds(self, structure: Any, rows: list[dict[str, Any]]) -> None:
+        """How long the device works for a call of each row, where a profiler tells."""
+        from accel_micro.explain.capturing.profiling import device_seconds
+
+        if "device" not in self.device.clocks:
+            return
+        try:
+            found = device_seconds(self.step, structure)
+        except RuntimeError as error:
+            self.problems.append(f"the profiler cannot tell its ops' device time: {_sentence(error)}")
+            return
+        if found is None:
+            self.problems.append("its ops change from step to step, so the profiler cannot tell them apart")
+            return
+        for row, seconds in zip(rows, found, strict=True):
+            row["device_seconds"] = seconds
 
     def _detail(self, structure: Any, rows: list[dict[str, Any]], snapshot: Any) -> None:
         from accel_micro.explain.capturing.checking import check
@@ -273,7 +291,7 @@ class _Process:
                 replayed = Replayed()
             for n in numbers:
                 looked.calls[n].kept = None
-                rows[n] |= vars(replayed)
+                rows[n] |= {name: value for name, value in vars(replayed).items() if value is not None}
                 rows[n] |= {"error": checked.error, "tolerance": checked.tolerance, "check": checked.problem}
 
     # The rest

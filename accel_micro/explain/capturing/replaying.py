@@ -16,7 +16,7 @@ _HOT_SECONDS: Final = 20e-3
 _HOT_CALLS: Final = (5, 200)
 _COLD_CALLS: Final = 5
 _SKIPPED: Final = 2
-_DEVICE_BLOCK_SECONDS: Final = 5e-3
+_DISPATCH_CALLS: Final = 60
 _READINGS: Final = 5
 
 
@@ -27,7 +27,6 @@ class Replayed:
     hot_seconds: float | None = None
     cold_seconds: float | None = None
     dispatch_seconds: float | None = None
-    device_seconds: float | None = None
 
 
 class Replayer:
@@ -83,25 +82,20 @@ class Replayer:
         return median(times)
 
     def _by_device(self, call: Callable[[], Any]) -> Replayed:
-        """Dispatch and device clocks. In-place ops are not restored: no kernel of a GPU is slower for some values."""
-        if not {"dispatch", "device"} <= set(self._device.clocks):
+        """The dispatch clock; how long the device works is read in place, see `profiling`. Nothing is restored."""
+        if "dispatch" not in self._device.clocks:
             return Replayed()
         call()
         self._device.synchronize()
         queue = self._device.queue(call)
         try:
-            calls = queue.dispatch_calls()
+            calls = min(_DISPATCH_CALLS, queue.dispatch_calls())
             before = self._device.probe_host_speed()
             dispatch = median(queue.dispatch(calls) for _ in range(_READINGS))
             dispatch *= self._speed(before, self._device.probe_host_speed())
         except QueueTooShort:  # it waits for the device, so what it takes alone is the host's
-            return Replayed(dispatch_seconds=self._alone(call), device_seconds=0.0)
-        try:
-            calls = queue.device_calls(_DEVICE_BLOCK_SECONDS)
-            busy = median(queue.device(calls) for _ in range(_READINGS)) * (queue.busy_share() or 1.0)
-        except QueueTooShort:  # it launches no kernel
-            busy = 0.0
-        return Replayed(dispatch_seconds=dispatch, device_seconds=busy)
+            return Replayed(dispatch_seconds=self._alone(call))
+        return Replayed(dispatch_seconds=dispatch)
 
     def _alone(self, call: Callable[[], Any]) -> float:
         """Host seconds of a call that finds the device idle."""
