@@ -19,14 +19,13 @@ from typing import Any, Final
 
 from accel_micro.explain.capturing.turns import TURNS, Block, Watched, chosen, in_place
 from accel_micro.explain.setting import Setting
-from accel_micro.measure import gate
 
 _WARM_STEPS: Final = 3
 _BLOCK_SECONDS: Final = 50e-3
 _MOST_STEPS: Final = 50
 _REPLAY_BYTES_SHARE: Final = 0.25
 _MOST_ROWS: Final = 20_000
-_HOST_STEPS: Final = 5
+_BUSY_STEPS: Final = 3
 REPLAY_SECONDS: Final = {False: 30.0, True: 120.0}
 """For replays and checks, by whether the device works on its own: two more clocks and a profiler take longer."""
 
@@ -99,8 +98,7 @@ class _Process:
         with _collector_paused():
             last = min(last, *(self._timed(1) for _ in range(2)))
             snapshot = Snapshot(self.model, self.device.free_memory_bytes()) if self.training else None
-            clocks = self._device_clocks()
-            reading = self._turns(structure, snapshot, last, clocks.get("device_seconds", 0.0)) | clocks
+            reading = self._turns(structure, snapshot, last)
         self._importance = reading.get("ops", [])
         full_speed.contribute(self._key, self._rates)
         reading["first_step_seconds"] = first
@@ -129,12 +127,19 @@ class _Process:
         device.synchronize()
         return (perf_counter() - start) / steps
 
-    def _turns(self, structure: Any, snapshot: Any, step_seconds: float, busy: float) -> dict[str, Any]:
-        """Blocks of plain steps and of watched ones, by turns, and what they tell.
+    def _enqueued(self, steps: int) -> float:
+        """Seconds until an idle queue has been given a step."""
+        device, seconds = self.device, 0.0
+        for _ in range(steps):
+            device.synchronize()
+            start = perf_counter()
+            device.mark_step(self.step())
+            seconds += perf_counter() - start
+        device.synchronize()
+        return seconds / steps
 
-        Args:
-            busy: seconds of a step for which the device works, which a faster host would not change.
-        """
+    def _turns(self, structure: Any, snapshot: Any, step_seconds: float) -> dict[str, Any]:
+        """Blocks of plain steps, of watched ones and of steps that are only enqueued, by turns, and what they tell."""
         from accel_micro.explain.capturing.watching import Watching
 
         steps = max(1, min(_MOST_STEPS, math.ceil(_BLOCK_SECONDS / step_seconds)))
@@ -148,6 +153,7 @@ class _Process:
                 watching = watching.beside_a_device()
         plain: list[Block] = []
         watched: list[Watched] = []
+        enqueued: list[Block] = []
         end = perf_counter() + self.job["budget_seconds"]
         least, most = TURNS
         while len(plain) < most and (len(plain) < least or perf_counter() < end):
@@ -155,17 +161,25 @@ class _Process:
             if structure is not None and watching is not None:
                 block = Watched(structure, watching)
                 watched.append(self._watched_block(snapshot, block, steps))
+            if self.device.asynchronous:
+                enqueued.append(self._block(snapshot, lambda: self._enqueued(steps)))
         if any(block.changed for block in watched):
             self.problems.append("its ops change from step to step, so only whole steps were timed")
             watched = []
-        kept, samples = chosen(plain, busy)
+        busy = self._busy_seconds()  # last: a profiler that was used once makes every launch a little slower
+        kept, samples = chosen(plain, busy or 0.0)  # a faster host would not make the device faster
         found: dict[str, Any] = {
             "steps": samples,
             "raw_steps": [block.seconds for block in kept],
             "speeds": [block.speed for block in kept],
             "waiting": median(block.waiting for block in plain),
+            "device_seconds": busy,
         }
-        return found | (in_place(plain, watched, median(samples)) if watched else {})
+        if enqueued:
+            found["host_seconds"] = median(chosen(enqueued)[1])
+        if watched:
+            found |= in_place(plain, watched, median(samples), found.get("host_seconds"))
+        return found
 
     def _block(self, snapshot: Any, time: Callable[[], float]) -> "Block":
         device = self.device
@@ -296,29 +310,17 @@ class _Process:
 
     # The rest
 
-    def _device_clocks(self) -> dict[str, float]:
-        """Until an idle queue has been given a step, and how long the device is busy with one."""
-        device = self.device
-        if not device.asynchronous:
-            return {}
-        times = []
-        before = device.probe_host_speed()
-        for _ in range(_HOST_STEPS):
-            device.synchronize()
-            start = perf_counter()
-            device.mark_step(self.step())
-            times.append(perf_counter() - start)
-        device.synchronize()
-        factor = gate.correction(before / self.reference, device.probe_host_speed() / self.reference)
-        found = {"host_seconds": median(times) * factor}
-        if "device" in device.clocks:
-            from accel_micro.devices.cuda_queue import kernel_seconds
+    def _busy_seconds(self) -> float | None:
+        """For which the device works for a step, by its profiler."""
+        if "device" not in self.device.clocks:
+            return None
+        from accel_micro.devices.cuda_queue import kernel_seconds
 
-            try:
-                found["device_seconds"] = kernel_seconds(self.step, 3)
-            except RuntimeError as error:
-                self.problems.append(f"the profiler cannot be used: {_sentence(error)}")
-        return found
+        try:
+            return kernel_seconds(self.step, _BUSY_STEPS)
+        except RuntimeError as error:
+            self.problems.append(f"the profiler cannot be used: {_sentence(error)}")
+            return None
 
     def _fed(self) -> dict[str, Any]:
         from accel_micro.explain.capturing.feeding import feed

@@ -108,12 +108,20 @@ def chosen(blocks: Sequence[Block], floor: float = 0.0) -> tuple[list[Block], li
     return [blocks[places[id(block)]] for block in found.blocks], list(found.samples)
 
 
-def in_place(plain: Sequence[Block], watched: Sequence[Watched], step_seconds: float) -> dict[str, Any]:
+def in_place(
+    plain: Sequence[Block],
+    watched: Sequence[Watched],
+    step_seconds: float,
+    host_seconds: float | None = None,
+) -> dict[str, Any]:
     """Seconds of each row and of the gap before it.
 
     Medians over the steps, of the half of the turns that was disturbed least. The sum of the ops, and that of the gaps,
     is their share of the plain steps of the same turn, in the median over turns: what makes the machine slow for
     minutes slows both blocks of a turn. Each row is scaled to that sum.
+
+    Where a device works on its own, ops and gaps together are what the host needs for a step, and that is known:
+    `host_seconds`, until an idle queue has been given one. Then what watching costs is corrected such that they are.
     """
     import numpy as np
 
@@ -145,6 +153,10 @@ def in_place(plain: Sequence[Block], watched: Sequence[Watched], step_seconds: f
         if name == "ops":
             scatter = 1.4826 * np.median(np.abs(steps - middle), axis=0)
             found["ops_errors"] = 1.253 * scatter / math.sqrt(len(steps))
+    costs = np.array(watched[0].costs)
+    if host_seconds is not None and costs.sum() > 0:
+        excess = found["ops"].sum() + found["gaps"].sum() - host_seconds
+        found["gaps"] = found["gaps"] - excess * costs / costs.sum()
     return {
         "ops": [float(x) for x in found["ops"]],
         "ops_errors": [float(x) for x in found["ops_errors"]],

@@ -114,6 +114,22 @@ def test_gaps_lose_what_watching_costs_at_that_speed() -> None:
     assert found["ops"] == [8.0] and found["gaps"] == [1.0] and found["tail_seconds"] == 1.0
 
 
+def test_beside_a_device_ops_and_gaps_are_what_enqueueing_takes() -> None:
+    class Free:
+        def of(self, call: Any, before: Any) -> float:
+            return 1.0
+
+    call = Call(None, "forward", "", "", (), "")
+    watched = turns.Watched(Structure([call], [0, 0], [1, 1]), Free())
+    watched.ops, watched.gaps = [[6.0]] * 5, [[5.0, 1.0]] * 5
+    watched.block = turns.Block(6.0, 1.0, 1.0, 0.0)
+    plain = turns.Block(20.0, 1.0, 1.0, 0.0)  # the device works twice as long as the host
+    for host in (8.0, 11.0):
+        found = turns.in_place([plain], [watched], 20.0, host_seconds=host)
+        assert found["ops"] == [6.0] and found["tail_seconds"] == 1.0
+        assert found["gaps"] == pytest.approx([host - 6.0 - 1.0])  # what watching costs lies before the calls
+
+
 def test_a_single_thread_that_waits_for_a_core_is_not_slow() -> None:
     class Free:
         def of(self, call: Any, before: Any) -> float:
