@@ -1,24 +1,22 @@
 """One case in this process, from its definition to a record: inputs, check, clocks, plausibility, memory."""
 
 import contextlib
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 from accel_micro.devices import DeviceUnavailable, UnknownDevice, peaks
-from accel_micro.devices.base import Call, Device
-from accel_micro.devices.tensors import address, size_bytes, storage_address
+from accel_micro.devices.base import Device
 from accel_micro.measure import correctness, plausibility
 from accel_micro.measure.blocks import Implausible, Rejected
+from accel_micro.measure.counting import count
 from accel_micro.measure.flags import Flag
-from accel_micro.measure.inputs import UPSTREAM_SEED, Inputs, Timed
+from accel_micro.measure.inputs import Inputs
+from accel_micro.measure.prepared import Build, Prepared
 from accel_micro.measure.process import Process
 from accel_micro.measure.records import Case, Check, Failure, Peak, Record, Work
 from accel_micro.measure.sampling import Sampler, opened
-
-Build = Callable[[Inputs], Any]
 
 _CPU_REFERENCE_FLOPS = 4e10
 """Above this the float64 reference takes a CPU too long, and an accelerator computes it itself, flagged."""
@@ -185,14 +183,14 @@ class _Checked:
         backward = case.direction == "backward"
         dtype: torch.dtype = getattr(torch, case.dtype)
         inputs = Inputs(torch.device(device.name), dtype, differentiate=backward)
-        prepared = _Prepared.of(build, inputs, backward)
+        prepared = Prepared.of(build, inputs, backward)
         sampler = Sampler(device, prepared.call, budget_seconds)
         with _no_grad_unless(backward):
             # Of inputs and outputs numbers are kept, and no tensors while timing.
             result = prepared.result(sampler.first_call())
             stopwatch.lap("prepare")
             outputs = correctness.tensors_of(result)
-            flops, counted_bytes, convolves = _count(prepared, stated, inputs, outputs)
+            flops, counted_bytes, convolves = count(prepared, stated, inputs, outputs)
             tf32 = _uses_tf32(case, device, convolves)
             check = _check(case, build, device, result, flops, stated.get("terms"), tolerance, tf32)
         problem = correctness.is_wrong(check)
@@ -217,54 +215,6 @@ class _Stopwatch:
         self._last = now
 
 
-class _Prepared:
-    """A built op: the call that is timed, and how to read its result.
-
-    Where that is a backward, also the forward before it, and the gradients that it is given.
-    """
-
-    def __init__(
-        self,
-        call: Call,
-        result: Callable[[Any], Any],
-        forward: Call | None = None,
-        upstream: Sequence[Any] = (),
-    ) -> None:
-        self.call = call
-        self.result = result
-        self.forward = forward
-        self.upstream = upstream
-
-    @classmethod
-    def of(cls, build: Build, inputs: Inputs, backward: bool) -> "_Prepared":
-        import torch
-
-        built = build(inputs)
-        call = built.call if isinstance(built, Timed) else built
-        if not backward:
-            if isinstance(built, Timed):
-                # A copy, since later calls may change what it reads.
-                return cls(
-                    call, lambda _: [t.detach().clone() for t in correctness.tensors_of(built.result())]
-                )
-            return cls(call, lambda returned: returned)
-        outputs = [tensor for tensor in correctness.tensors_of(call()) if tensor.requires_grad]
-        if not outputs or not inputs.leaves:
-            raise RuntimeError("this op has no backward: its output or its inputs require no gradient")
-        generator = torch.Generator().manual_seed(UPSTREAM_SEED)
-        upstream = [
-            torch.randn(out.shape, generator=generator).to(inputs.dtype).to(out.device, out.dtype)
-            for out in outputs
-        ]
-        leaves = list(inputs.leaves)
-        return cls(
-            lambda: torch.autograd.grad(outputs, leaves, upstream, retain_graph=True, allow_unused=True),
-            lambda gradients: gradients,
-            forward=call,
-            upstream=upstream,
-        )
-
-
 @contextlib.contextmanager
 def _no_grad_unless(backward: bool) -> Any:
     """Forward is timed without recording a graph, as inference does it."""
@@ -272,83 +222,6 @@ def _no_grad_unless(backward: bool) -> Any:
 
     with torch.set_grad_enabled(backward):
         yield
-
-
-def _count(
-    prepared: _Prepared, stated: Mapping[str, float], inputs: Inputs, outputs: Sequence[Any]
-) -> tuple[float, float, bool]:
-    """FLOPs by torch's counter and bytes read and written, each once, unless stated; whether it is cuDNN's."""
-    counted, convolves = _counted_flops(prepared.call)
-    moved = stated.get("bytes")
-    if moved is None:
-        moved = (
-            _bytes_of_backward(prepared, outputs) if prepared.forward else _bytes([*inputs.made, *outputs])
-        )
-    return stated.get("flops", counted), moved, convolves
-
-
-def _bytes(tensors: Sequence[Any]) -> float:
-    unique = {address(tensor): tensor for tensor in tensors}
-    return float(sum(size_bytes(tensor) for tensor in unique.values()))
-
-
-def _bytes_of_backward(prepared: "_Prepared", gradients: Sequence[Any]) -> float:
-    """What forward saved, the gradients that come in and those that go out.
-
-    A gradient that is handed on as it came (that of a sum's operand) is neither read nor written.
-    """
-    import torch
-
-    saved: list[Any] = []
-
-    def note(tensor: Any) -> Any:
-        saved.append(tensor.detach())
-        return tensor
-
-    hooks = torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor)
-    with contextlib.suppress(NotImplementedError), _uncompiled(), hooks:
-        assert prepared.forward is not None
-        prepared.forward()
-    handed_on = {storage_address(t) for t in gradients} & {storage_address(t) for t in prepared.upstream}
-    moved = [t for t in [*gradients, *prepared.upstream] if storage_address(t) not in handed_on]
-    return _bytes([*saved, *moved])
-
-
-@contextlib.contextmanager
-def _uncompiled() -> Iterator[None]:
-    """Compiled functions run as they were written: one that once ran in a mode or a hook is not compiled after it.
-
-    Raises:
-        NotImplementedError: something was compiled, and this torch, older than 2.6, cannot be told not to use it.
-    """
-    import torch
-
-    if "torch._dynamo" not in sys.modules:
-        yield
-    elif hasattr(torch.compiler, "set_stance"):
-        with torch.compiler.set_stance("force_eager"):
-            yield
-    else:
-        raise NotImplementedError("compiled code cannot be run uncompiled")
-
-
-def _counted_flops(call: Call) -> tuple[float, bool]:
-    from torch.utils._python_dispatch import TorchDispatchMode
-    from torch.utils.flop_counter import FlopCounterMode
-
-    names: list[str] = []
-
-    class Seen(TorchDispatchMode):  # type: ignore[no-untyped-call]
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            names.append(str(func))
-            return func(*args, **(kwargs or {}))
-
-    try:
-        with _uncompiled(), FlopCounterMode(display=False) as counter, Seen():  # type: ignore[no-untyped-call]
-            call()
-        return float(counter.get_total_flops()), any("conv" in name or "_rnn" in name for name in names)
-    except Exception:  # a counter that fails on some op must not cost its timing
-        return 0.0, False
 
 
 def _uses_tf32(case: Case, device: Device, convolves: bool) -> bool:
@@ -376,7 +249,7 @@ def _check(
     inputs = Inputs(
         torch.device(device.name), dtype, differentiate=backward, reference=True, reference_device=where
     )
-    prepared = _Prepared.of(build, inputs, backward)
+    prepared = Prepared.of(build, inputs, backward)
     reference = prepared.result(prepared.call())
     outputs = correctness.tensors_of(result)
     length = terms or correctness.reduction_length(flops, outputs)

@@ -19,9 +19,9 @@ import torch
 from accel_micro.catalogue.standalone import NotStandalone
 from accel_micro.definition import Op
 from accel_micro.measure import CLOCKS
-from accel_micro.measure.case import _Prepared
 from accel_micro.measure.correctness import tensors_of
 from accel_micro.measure.inputs import Inputs, Timed
+from accel_micro.measure.prepared import Prepared
 from accel_micro.measure.records import Case
 from accel_micro.report.reproducer import reproducer
 from accel_micro.suite import DEVICES, op
@@ -206,7 +206,7 @@ def suited(made: Op, case: Case) -> Any:
     with contextlib.ExitStack() as stack:
         build = lambda inputs: made.build(inputs, made.arguments(case.shape), stack)  # noqa: E731
         if case.direction == "backward":
-            return _Prepared.of(build, inputs, True).call()
+            return Prepared.of(build, inputs, True).call()
         built = build(inputs)
         torch.set_grad_enabled(False)
         return result_of(built)
