@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_micro import definition
-from accel_micro.definition import CPU_MOST_FLOPS, CPU_MOST_FLOPS_WIDENED, Op, parse_shape
+from accel_micro.definition import CPU_MOST_FLOPS, CPU_MOST_FLOPS_WIDENED, Op
 from accel_micro.measure.inputs import Inputs, Timed
+from accel_micro.shapes import parse_shape
 
 CPU = torch.device("cpu")
 

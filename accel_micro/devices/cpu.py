@@ -6,6 +6,7 @@ from typing import Any
 
 from accel_micro import host
 from accel_micro.devices.base import Call, Device, quiet_stderr
+from accel_micro.host import caches
 
 
 class Cpu(Device):
@@ -63,6 +64,9 @@ class Cpu(Device):
         import psutil
 
         return int(psutil.virtual_memory().total)
+
+    def last_level_cache(self) -> caches.Cache | None:
+        return caches.last_level()
 
     def describe(self) -> dict[str, str | int | float]:
         from accel_micro.devices.store import cpu_model

@@ -7,16 +7,18 @@ from time import perf_counter
 from typing import Any
 
 from accel_micro.devices import DeviceUnavailable, UnknownDevice, peaks
-from accel_micro.devices.base import Device
+from accel_micro.devices.base import Call, Device
 from accel_micro.measure import correctness, plausibility
 from accel_micro.measure.blocks import Implausible, Rejected
+from accel_micro.measure.cold import Footprint, NotCold, plan
 from accel_micro.measure.counting import count
 from accel_micro.measure.flags import Flag
 from accel_micro.measure.inputs import Inputs
 from accel_micro.measure.prepared import Build, Prepared
 from accel_micro.measure.process import Process
-from accel_micro.measure.records import Case, Check, Failure, Peak, Record, Work
+from accel_micro.measure.records import Case, Check, Cold, Failure, Peak, Record, Work
 from accel_micro.measure.sampling import Sampler, opened
+from accel_micro.shapes import is_cold
 
 _CPU_REFERENCE_FLOPS = 4e10
 """Above this the float64 reference takes a CPU too long, and an accelerator computes it itself, flagged."""
@@ -47,6 +49,8 @@ def measure_case(
     device: str | None = None,
 ) -> Record:
     """Measure one case with some clocks. Whatever goes wrong with the op is in the record, not raised.
+
+    One whose shape says so is measured with cold inputs (see `cold`), or skipped where they cannot be.
 
     Args:
         build: the op's definition: from `Inputs` to the call, or to a `Timed`.
@@ -126,14 +130,22 @@ def _measure(
     stopwatch = _Stopwatch()
     checked = _Checked.of(case, build, device, budget_seconds, stated, tolerance, stopwatch)
     work, sampler = checked.work, checked.sampler
+    cold = None
+    if checked.footprint is not None:
+        cold = _made_cold(case, build, device, checked.footprint, sampler)
+        stopwatch.lap("cold")
     with _no_grad_unless(case.direction == "backward"):
-        peak = _peak(case, device, work, checked.tf32)
+        peak = _peak(case, device, work, checked.tf32, cold)
         stopwatch.lap("peak")
         processes = _read_clocks(device, sampler, clocks, samples)
         if checked.check.reference != "cpu":
             processes = _flagged(processes, Flag("reference on device"))
+        if cold is not None and cold.assumed:
+            processes = _flagged(processes, Flag("cache assumed", cold.cache))
         if _impossible(processes, work, peak) is not None:
-            peak = _peak(case, device, work, checked.tf32, again=True)  # the peak may be from a busy moment
+            peak = _peak(
+                case, device, work, checked.tf32, cold, again=True
+            )  # the peak may be from a busy moment
             problem = _impossible(processes, work, peak)
             if problem is not None:
                 raise _Fail("implausible", problem)
@@ -148,6 +160,7 @@ def _measure(
         peak=peak,
         peak_memory_bytes=memory,
         device_interval=sampler.device_interval,
+        cold=cold,
         precision=device.precision(),
         hardware=sampler.hardware,
         seconds=stopwatch.seconds,
@@ -160,12 +173,14 @@ class _Checked:
 
     Attributes:
         sampler: has made the first call. tf32: float32 products are computed in TF32.
+        footprint: of its inputs, where they are to be cold.
     """
 
     sampler: Sampler
     check: Check
     work: Work
     tf32: bool
+    footprint: Footprint | None
 
     @classmethod
     def of(
@@ -191,6 +206,7 @@ class _Checked:
             stopwatch.lap("prepare")
             outputs = correctness.tensors_of(result)
             flops, counted_bytes, convolves = count(prepared, stated, inputs, outputs)
+            footprint = Footprint.of(prepared, inputs, outputs, stated) if is_cold(case.shape) else None
             tf32 = _uses_tf32(case, device, convolves)
             check = _check(case, build, device, result, flops, stated.get("terms"), tolerance, tf32)
         problem = correctness.is_wrong(check)
@@ -198,7 +214,30 @@ class _Checked:
             raise _Fail("wrong result", problem)
         work = Work(flops=flops, bytes=counted_bytes, fewest_flops=flops / stated.get("saving", 1.0))
         stopwatch.lap("check")
-        return cls(sampler, check, work, tf32)
+        return cls(sampler, check, work, tf32, footprint)
+
+
+def _made_cold(case: Case, build: Build, device: Device, footprint: Footprint, sampler: Sampler) -> Cold:
+    """Make the other input sets, and have the sampler's calls take all in turn.
+
+    Raises:
+        _Skip: the inputs cannot be cold here.
+    """
+    import torch
+
+    try:
+        cold = plan(footprint, device)
+    except NotCold as reason:
+        raise _Skip(f"not timed with cold inputs: {reason}") from None
+    backward = case.direction == "backward"
+    dtype: torch.dtype = getattr(torch, case.dtype)
+
+    def another() -> Call:
+        inputs = Inputs(torch.device(device.name), dtype, differentiate=backward, further=True)
+        return Prepared.of(build, inputs, backward).call
+
+    sampler.rotate([another() for _ in range(cold.sets - 1)])
+    return cold
 
 
 class _Stopwatch:
@@ -260,15 +299,22 @@ def _check(
     return correctness.compare(result, reference, allowed, str(where))
 
 
-def _peak(case: Case, device: Device, work: Work, tf32: bool, *, again: bool = False) -> Peak:
-    """The peaks that this case's rates are held against."""
+def _peak(
+    case: Case, device: Device, work: Work, tf32: bool, cold: Cold | None = None, *, again: bool = False
+) -> Peak:
+    """The peaks that this case's rates are held against: of cold inputs, those of data beyond the cache."""
     kinds = {"tf32" if tf32 else case.dtype}
     if case.dtype != "float64" and device.on_cpu:
         kinds.add("float32")  # where a narrow type has no kernel of its own, it is widened and multiplied so
     rates = [peaks.flops_per_second(device, kind, again=again) for kind in kinds] if work.flops else []
+    moved = None
+    if work.bytes and cold is not None:
+        moved = peaks.bytes_per_second_cold(device, cold.sets * cold.read_bytes, again=again)
+    elif work.bytes:
+        moved = peaks.bytes_per_second(device, work.bytes, again=again)
     return Peak(
         flops_per_second=max((rate for rate in rates if rate is not None), default=None),
-        bytes_per_second=peaks.bytes_per_second(device, work.bytes, again=again) if work.bytes else None,
+        bytes_per_second=moved,
     )
 
 

@@ -18,19 +18,19 @@ def count(
     counted, convolves = _counted_flops(prepared.call)
     moved = stated.get("bytes")
     if moved is None:
-        moved = (
-            _bytes_of_backward(prepared, outputs) if prepared.forward else bytes_of([*inputs.made, *outputs])
-        )
+        read, written = moved_by_backward(prepared, outputs) if prepared.forward else (inputs.made, outputs)
+        moved = bytes_of([*read, *written])
     return stated.get("flops", counted), moved, convolves
 
 
 def bytes_of(tensors: Sequence[Any]) -> float:
+    """Of tensors together, those at one address once."""
     unique = {address(tensor): tensor for tensor in tensors}
     return float(sum(size_bytes(tensor) for tensor in unique.values()))
 
 
-def _bytes_of_backward(prepared: Prepared, gradients: Sequence[Any]) -> float:
-    """What forward saved, the gradients that come in and those that go out.
+def moved_by_backward(prepared: Prepared, gradients: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Tensors that a backward reads, what forward saved and the gradients that come in; and the gradients it writes.
 
     A gradient that is handed on as it came (that of a sum's operand) is neither read nor written.
     """
@@ -47,8 +47,11 @@ def _bytes_of_backward(prepared: Prepared, gradients: Sequence[Any]) -> float:
         assert prepared.forward is not None
         prepared.forward()
     handed_on = {storage_address(t) for t in gradients} & {storage_address(t) for t in prepared.upstream}
-    moved = [t for t in [*gradients, *prepared.upstream] if storage_address(t) not in handed_on]
-    return bytes_of([*saved, *moved])
+    given, made = (
+        [t for t in tensors if storage_address(t) not in handed_on]
+        for tensors in (prepared.upstream, gradients)
+    )
+    return [*saved, *given], made
 
 
 @contextlib.contextmanager

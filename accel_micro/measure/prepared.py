@@ -13,7 +13,7 @@ Build = Callable[[Inputs], Any]
 class Prepared:
     """A built op: the call that is timed, and how to read its result.
 
-    Where that is a backward, also the forward before it, and the gradients that it is given.
+    Where that is a backward, also the forward before it, its outputs, and the gradients that these are given.
     """
 
     def __init__(
@@ -22,11 +22,13 @@ class Prepared:
         result: Callable[[Any], Any],
         forward: Call | None = None,
         upstream: Sequence[Any] = (),
+        outputs: Sequence[Any] = (),
     ) -> None:
         self.call = call
         self.result = result
         self.forward = forward
         self.upstream = upstream
+        self.outputs = outputs
 
     @classmethod
     def of(cls, build: Build, inputs: Inputs, backward: bool) -> "Prepared":
@@ -55,4 +57,5 @@ class Prepared:
             lambda gradients: gradients,
             forward=call,
             upstream=upstream,
+            outputs=outputs,
         )
