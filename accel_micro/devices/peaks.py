@@ -81,7 +81,8 @@ def bytes_per_second_cold(device: Device, working_set_bytes: float, *, again: bo
         device, f"bytes {size}", lambda: _measure_bytes(device, (size,)), _better_ladder, again
     )
     ladder = _remembered(device, "bytes", lambda: _measure_bytes(device), _better_ladder, again)
-    return max((float(rate) for each, rate in {**ladder, **rung}.items() if int(each) >= size), default=None)
+    rates = (float(rate) for known in (ladder, rung) for each, rate in known.items() if int(each) >= size)
+    return max(rates, default=None)
 
 
 def _remembered(

@@ -78,16 +78,20 @@ def plan(footprint: Footprint, device: Device) -> Cold:
     if footprint.read_bytes < 1:
         raise NotCold("a call reads nothing of its inputs, so that they are cold makes no difference")
     sets = max(2, math.floor(TIMES_CACHE * cache.bytes / footprint.read_bytes) + 1)
-    needed = f"to exceed {TIMES_CACHE:g} × {_mebibytes(cache.bytes)} of cache takes {sets} input sets"
+    needed = f"to exceed {TIMES_CACHE:g} × {_binary(cache.bytes)} of cache takes {sets} input sets"
     if sets > MOST_SETS:
         raise NotCold(f"{needed}, and {MOST_SETS} are the most: it would need a larger shape")
     free = device.free_memory_bytes()
     most = MOST_BYTES if free is None else min(MOST_BYTES, _SHARE_OF_FREE_MEMORY * free)
     if sets * footprint.held_bytes > most:
-        together = _mebibytes(sets * footprint.held_bytes)
-        raise NotCold(f"{needed}, {together} with their results, and {_mebibytes(most)} are the most here")
+        together = _binary(sets * footprint.held_bytes)
+        raise NotCold(f"{needed}, {together} with their results, and {_binary(most)} are the most here")
     return Cold(sets, footprint.read_bytes, cache.bytes, cache.source, cache.assumed)
 
 
-def _mebibytes(size: float) -> str:
-    return f"{size / (1 << 20):.3g} MiB"
+def _binary(size: float) -> str:
+    """`48.8 KiB`, `32 MiB`, `4 GiB`: caches come in powers of two."""
+    power, unit = next(
+        (p, unit) for p, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")) if size >= 1 << p or p == 10
+    )
+    return f"{size / (1 << power):.3g} {unit}"

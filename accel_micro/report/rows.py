@@ -74,7 +74,8 @@ class Row:
         device_interval: bounds of the device's seconds per call where it has no clock, the widest over the processes.
         records: the processes it was made from.
         cold: how its inputs were kept out of the cache, of the last process; None where they were not.
-        over_hot: of such a case, its time over that of the case with the same shape and hot inputs, by the same clock.
+        over_hot: of such a case, its time over that of the case with the same shape and hot inputs, by the device clock
+            where both have it, for launches do not depend on caches, else by the one that stands for the case.
     """
 
     case: Case
@@ -215,9 +216,10 @@ def _beside_hot(rows: Sequence[Row]) -> list[Row]:
 
     def beside(row: Row) -> Row:
         other = times.get(_place(row, hot(row.case.shape)), {})
-        if row.headline is None or row.clock is None or row.clock not in other or row.cold is None:
+        both = [clock for clock in ("device", *HEADLINE_CLOCKS) if clock in row.estimates and clock in other]
+        if row.cold is None or not both:
             return row
-        return replace(row, over_hot=row.headline.seconds / other[row.clock].seconds)
+        return replace(row, over_hot=row.estimates[both[0]].seconds / other[both[0]].seconds)
 
     return [beside(row) for row in rows]
 
