@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accel_micro.devices import peaks
@@ -45,6 +45,7 @@ class Cached(FakeDevice):
 # How many sets
 
 
+@settings(deadline=None)
 @given(st.floats(1, 1e10), st.integers(1, 1 << 31))
 def test_sets_exceed_the_cache_twice_and_are_no_more_than_that_needs(read: float, cache: int) -> None:
     device = Cached(Cache(cache, "paper"))
@@ -141,6 +142,7 @@ def test_a_backward_reads_what_was_saved_and_what_comes_in() -> None:
 # In turn
 
 
+@settings(deadline=None)
 @given(st.integers(1, 20), st.integers(0, 100))
 def test_calls_go_round_and_results_are_kept_until_their_turn(sets: int, calls: int) -> None:
     class Result:
@@ -217,6 +219,7 @@ def test_blocks_hold_whole_rounds_where_they_hold_one() -> None:
     assert blocks.calls_for_block() == 12, "what the device allows goes first"
 
 
+@settings(deadline=None)
 @given(st.integers(1, 500), st.floats(1e-7, 1e-1))
 def test_a_round_makes_blocks_at_most_twice_as_long(period: int, seconds: float) -> None:
     device = FakeDevice(Clock())
