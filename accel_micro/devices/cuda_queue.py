@@ -233,9 +233,8 @@ class CudaQueue:
         except QueueTooShort:
             by_events = 1e-3
         count = max(1, min(_GRAPH_MOST_CALLS, round(_GRAPH_SECONDS / max(by_events, 1e-7))))
-        count = self._period * math.ceil(
-            count / self._period
-        )  # a part of a round would read the same inputs again
+        # Whole rounds, since a part of one would read the same inputs again, and find them in the cache.
+        count = self._period * math.ceil(count / self._period)
         if count > _MOST_CALLS:
             self._without_graph(f"a graph does not hold a round of {self._period} input sets")
             return
