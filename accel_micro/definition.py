@@ -13,6 +13,7 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 from accel_micro.dtypes import DTYPES, FLOATS, ITEMSIZE
+from accel_micro.shapes import CACHE, hot, is_cold, parse_shape
 from accel_micro.sweep import Sweep
 
 if TYPE_CHECKING:
@@ -27,42 +28,14 @@ CPU_MOST_FLOPS_WIDENED: Final = 1e9
 HEAVY_FLOPS: Final = 1.5e9
 """Forward work above which a shape that quick does not have is left out of standard on CPUs: 30 ms on two cores."""
 
+COLD: Final = "cold"
+"""The list of an op's cold shapes."""
+
 PROTOCOL_VERSION: Final = 2
 """Part of every benchmark's version: raised when the way of measuring changes, so histories do not mix."""
 
 Definition = Callable[..., Any]
 WorkFunction = Callable[..., float]
-
-
-def parse_shape(text: str) -> dict[str, Any]:
-    """The keyword arguments that a shape such as `"vgg16.0: n=1 c=3 layout=channels_last"` stands for.
-
-    A name before a colon is for the reader. Values are int, float, True, False or else text.
-
-    Raises:
-        ValueError: a word is not of the form key=value.
-
-    >>> parse_shape("first: n=32 p=0.5 causal=True layout=nhwc")
-    {'n': 32, 'p': 0.5, 'causal': True, 'layout': 'nhwc'}
-    """
-    arguments: dict[str, Any] = {}
-    for word in text.rpartition(": ")[2].split():
-        key, equals, value = word.partition("=")
-        if not equals or not key.isidentifier():
-            raise ValueError(f"shape {text!r}: {word!r} is not key=value")
-        arguments[key] = _parse_value(value)
-    return arguments
-
-
-def _parse_value(text: str) -> int | float | bool | str:
-    if text in {"True", "False"}:
-        return text == "True"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 @dataclass(frozen=True)
@@ -74,7 +47,8 @@ class Op:
 
     Attributes:
         definition: called with `Inputs` and the shape's arguments; returns the call to time, or a `Timed`.
-        shapes: profile name → shapes, from launch-bound to compute-bound.
+        shapes: profile name → shapes, from launch-bound to compute-bound; `cold` → those of them that are measured
+            with cold inputs too, ending in `cache=cold`.
         dtypes: dtypes the op exists in.
         backward: the op can be differentiated, and its backward is timed too.
         flops: forward FLOPs; None asks torch's counter.
@@ -91,7 +65,8 @@ class Op:
             runs them. Where it is left out and the shapes have one number alone, that is what is swept.
 
     Raises:
-        ValueError: a shape cannot be parsed, a dtype is unknown, or a shape does not fit the definition.
+        ValueError: a shape cannot be parsed, a dtype is unknown, a shape does not fit the definition, or the op cannot
+            have cold inputs.
     """
 
     name: str
@@ -124,6 +99,25 @@ class Op:
                 raise ValueError(
                     f"{self.name}: shape {shape!r} does not fit the definition: {error}"
                 ) from None
+        misplaced = [shape for shape in (*self.hot_shapes, *ends) if is_cold(shape)]
+        if misplaced:
+            raise ValueError(
+                f"{self.name}: {misplaced[0]!r} is a cold shape; list it under cold, without {CACHE}"
+            )
+        if self.cold_shapes:
+            self._require_cold()
+
+    def _require_cold(self) -> None:
+        """Raise ValueError unless the cold shapes mean something."""
+        for shape in self.cold_shapes:
+            if not is_cold(shape) or hot(shape) not in self.hot_shapes:
+                raise ValueError(f"{self.name}: the cold shape {hot(shape)!r} is none of its other shapes")
+        if CACHE in inspect.signature(self.definition).parameters:
+            raise ValueError(f"{self.name}: {CACHE} is what cold shapes say, and cannot be an argument")
+        if self.link:
+            raise ValueError(f"{self.name}: what crosses a link between devices is not bound by a cache")
+        if any("compile" in _names(function.__code__) for function in _functions(self.definition)):
+            raise ValueError(f"{self.name}: compiled code would be compiled anew for each set of cold inputs")
 
     @cached_property
     def source(self) -> str:
@@ -132,15 +126,26 @@ class Op:
 
     @property
     def all_shapes(self) -> tuple[str, ...]:
-        """Every shape, quick ones first."""
-        return tuple(dict.fromkeys(shape for shapes in self.shapes.values() for shape in shapes))
+        """Every shape, quick ones first, cold ones last."""
+        return (*self.hot_shapes, *dict.fromkeys(self.cold_shapes))
+
+    @property
+    def hot_shapes(self) -> tuple[str, ...]:
+        """Every shape but the cold ones, quick ones first."""
+        lists = (shapes for name, shapes in self.shapes.items() if name != COLD)
+        return tuple(dict.fromkeys(shape for shapes in lists for shape in shapes))
+
+    @property
+    def cold_shapes(self) -> tuple[str, ...]:
+        """Those that are measured with inputs that no cache holds."""
+        return self.shapes.get(COLD, ())
 
     @cached_property
     def sweep(self) -> Sweep | None:
         """The sizes over which sides are compared: those that are stated, else those that the shapes span."""
         if self.swept is not None:
             return Sweep.parse(self.swept)
-        return Sweep.over_only_number(parse_shape(shape) for shape in self.all_shapes)
+        return Sweep.over_only_number(parse_shape(shape) for shape in self.hot_shapes)
 
     @property
     def lists(self) -> dict[str, tuple[str, ...]]:
@@ -164,16 +169,16 @@ class Op:
     @property
     def smallest_shape(self) -> str:
         """The shape whose numbers have the smallest product."""
-        return min(self.all_shapes, key=self._size)
+        return min(self.hot_shapes, key=self._size)
 
     @property
     def variants(self) -> tuple[str, ...]:
         """The smallest shape of each combination of arguments that are no numbers, such as names of functions."""
         smallest: dict[tuple[tuple[str, Any], ...], str] = {}
-        for shape in sorted(self.all_shapes, key=self._size):
+        for shape in sorted(self.hot_shapes, key=self._size):
             words = (item for item in self.arguments(shape).items() if isinstance(item[1], (str, bool)))
             smallest.setdefault(tuple(words), shape)
-        return tuple(shape for shape in self.all_shapes if shape in smallest.values())
+        return tuple(shape for shape in self.hot_shapes if shape in smallest.values())
 
     def _size(self, shape: str) -> float:
         numbers = [n for n in self.arguments(shape).values() if isinstance(n, (int, float)) and n is not True]
@@ -246,7 +251,7 @@ class Op:
         built = self.definition(inputs, **arguments)
         if stack is None or inputs.reference:
             return _inside(built, inputs.contexts)
-        for context in inputs.contexts:
+        for context in () if inputs.further else inputs.contexts:
             stack.enter_context(context())
         return built
 
@@ -300,27 +305,31 @@ def _has_fast_kernels(dtype: str) -> bool:
         return False
 
 
-def _sources(
-    function: Callable[..., Any], seen: set[str] | None = None, *, docstrings: bool = True
-) -> Iterator[str]:
+def _sources(function: Callable[..., Any], *, docstrings: bool = True) -> Iterator[str]:
     """The text of a function, and of the functions of its module that it calls; decorators are left out."""
+    for each in _functions(function):
+        try:
+            text = textwrap.dedent(inspect.getsource(each))
+        except OSError:  # defined at a prompt
+            yield each.__qualname__
+            continue
+        lines, node = text.rstrip().split("\n"), ast.parse(text).body[0]
+        if isinstance(node, ast.FunctionDef):
+            if not docstrings and ast.get_docstring(node) is not None:
+                del lines[node.body[0].lineno - 1 : node.body[0].end_lineno]
+            lines = lines[node.lineno - 1 :]
+        yield "\n".join(lines)
+
+
+def _functions(function: Callable[..., Any], seen: set[str] | None = None) -> Iterator[Any]:
+    """A function, and the functions of its module that it calls, each once."""
     seen = set() if seen is None else seen
     seen.add(function.__name__)
-    try:
-        text = textwrap.dedent(inspect.getsource(function))
-    except OSError:  # defined at a prompt
-        yield function.__qualname__
-        return
-    lines, node = text.rstrip().split("\n"), ast.parse(text).body[0]
-    if isinstance(node, ast.FunctionDef):
-        if not docstrings and ast.get_docstring(node) is not None:
-            del lines[node.body[0].lineno - 1 : node.body[0].end_lineno]
-        lines = lines[node.lineno - 1 :]
-    yield "\n".join(lines)
+    yield function
     for name in _names(function.__code__):
         helper = function.__globals__.get(name)
         if isinstance(helper, FunctionType) and helper.__module__ == function.__module__ and name not in seen:
-            yield from _sources(helper, seen, docstrings=docstrings)
+            yield from _functions(helper, seen)
 
 
 def _names(code: CodeType) -> Iterator[str]:

@@ -55,7 +55,7 @@ class Profile:
         return sorted(dict.fromkeys(pairs), key=lambda pair: self.dtypes(device).index(pair[0]))
 
 
-_ALL = dict.fromkeys(("quick", "standard", "heavy", "full"), DTYPES)
+_ALL = dict.fromkeys(("quick", "standard", "heavy", "full", "cold"), DTYPES)
 
 PROFILES: Final[dict[str, Profile]] = {
     profile.name: profile
@@ -70,11 +70,16 @@ PROFILES: Final[dict[str, Profile]] = {
         ),
         Profile(  # every shape in the dtypes that most people use, the shapes of quick in more; on CPUs none too heavy
             "standard",
-            cpu={"quick": ("float32", "bfloat16", *NARROW), "standard": ("float32", "int8")},
+            cpu={
+                "quick": ("float32", "bfloat16", *NARROW),
+                "standard": ("float32", "int8"),
+                "cold": ("float32",),
+            },
             accelerator={
                 "quick": ("float32", "bfloat16", "float16", *NARROW),
                 "standard": ("float32", "bfloat16", *NARROW),
                 "heavy": ("float32", "bfloat16", *NARROW),
+                "cold": ("float32", "bfloat16"),
             },
             rounds=3,
             budget_seconds=0.75,

@@ -17,7 +17,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final
 
 from accel_micro import profiles
-from accel_micro.definition import Definition, Op, WorkFunction
+from accel_micro import shapes as shape_texts
+from accel_micro.definition import COLD, Definition, Op, WorkFunction
 from accel_micro.dtypes import FLOATS
 from accel_micro.measure import CLOCKS
 from accel_micro.measure.records import Case, Record, method_name
@@ -31,6 +32,7 @@ def op(
     quick: Sequence[str] = (),
     standard: Sequence[str] = (),
     full: Sequence[str] = (),
+    cold: Sequence[str] = (),
     dtypes: Sequence[str] = FLOATS,
     backward: bool = True,
     flops: WorkFunction | None = None,
@@ -45,16 +47,23 @@ def op(
 ) -> Callable[[Definition], type["OpBenchmark"]]:
     """Turn a definition into the benchmark class of that op. See `Op` for the arguments.
 
+    Args:
+        cold: those of the shapes that are measured with inputs that no cache holds as well, in standard and full.
+
     Raises:
-        ValueError: a shape cannot be parsed, a dtype is unknown, or a shape does not fit the definition.
+        ValueError: a shape cannot be parsed, a dtype is unknown, a shape does not fit the definition, or the op cannot
+            have cold inputs.
     """
 
     def decorate(definition: Definition) -> type[OpBenchmark]:
         family = definition.__module__.rpartition(".")[2]
+        shapes = {"quick": tuple(quick), "standard": tuple(standard), "full": tuple(full)}
+        if cold:
+            shapes[COLD] = tuple(map(shape_texts.cold, cold))
         made = Op(
             name=f"{family}.{definition.__name__}",
             definition=definition,
-            shapes={"quick": tuple(quick), "standard": tuple(standard), "full": tuple(full)},
+            shapes=shapes,
             dtypes=tuple(dtypes),
             backward=backward,
             flops=flops,

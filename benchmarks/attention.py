@@ -134,6 +134,7 @@ def sdpa_cudnn(t, b, h, q, kv, d, causal=False, kv_heads=None):
         "llama3: b=1 h=32 kv=65536 d=128 kv_heads=8",
         "llama3: b=8 h=32 kv=8192 d=128 kv_heads=8",
     ],
+    cold=["gpt2: b=1 h=12 kv=1024 d=64"],
     flops=lambda b, h, kv, d: _flops(b, h, 1, kv, d),
     tolerance=2.0,
     backward=False,

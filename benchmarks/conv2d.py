@@ -55,6 +55,7 @@ WORK = {"flops": _flops, "backward_flops": 2, "saving": _saving}
         "vgg16.2: n=8 c=64 hw=224 out=64",
         "vgg16.12: n=16 c=256 hw=56 out=256",
     ],
+    cold=["resnet.layer4: n=1 c=512 hw=7 out=512"],
     sweep="mnist.conv2: n=1..512 c=32 hw=26 out=64 pad=0",
     **WORK,
 )

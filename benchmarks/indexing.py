@@ -22,7 +22,14 @@ def _rows(n, width, itemsize):
     return n * (8 + 2 * width * itemsize)
 
 
-@op(bytes=_rows, quick=["gpt2: n=1024 rows=50257 width=768"], **TABLES, **WORK)
+@op(
+    bytes=_rows,
+    quick=["gpt2: n=1024 rows=50257 width=768"],
+    standard=[*TABLES["standard"], "codebook: n=1024 rows=8192 width=768"],
+    full=TABLES["full"],
+    cold=["codebook: n=1024 rows=8192 width=768"],
+    **WORK,
+)
 def embedding(t, n, rows, width):
     """A row of a table for each token."""
     table, tokens = t(rows, width), t.integers(rows, n)

@@ -100,7 +100,7 @@ def tril(t, rows, width):
     return lambda: torch.tril(x)
 
 
-@op(full=["n=1000", "n=1000000"], **WORK)
+@op(standard=["n=1000000"], full=["n=1000"], cold=["n=1000000"], **WORK)
 def copy(t, n):
     """A copy in memory that is there."""
     x, out = t(n), t(n)

@@ -37,6 +37,7 @@ WORK = {"flops": _flops, "backward_flops": 2}  # a product for the gradient of e
         "m=8192 k=8192 n=8192",
         "m=16384 k=128 n=16384",
     ],
+    cold=["m=256 k=256 n=256", "m=1 k=2048 n=2048"],
     sweep="m=16..4096 k=16..4096 n=16..4096",
     **WORK,
 )
@@ -136,6 +137,7 @@ def addmm(t, m, k, n):
     quick=["mnist.fc1: m=64 k=9216 n=128", "gpt2.mlp: m=128 k=768 n=3072"],
     standard=[
         "mnist.fc2: m=64 k=128 n=10",
+        "gpt2.mlp decode: m=1 k=768 n=3072",
         "gpt2.qkv: m=1024 k=768 n=2304",
         "gpt2.head: m=64 k=768 n=50257",
     ],
@@ -145,6 +147,7 @@ def addmm(t, m, k, n):
         "llama.gate: m=2048 k=4096 n=11008",
         "m=16384 k=4096 n=4096",
     ],
+    cold=["gpt2.mlp decode: m=1 k=768 n=3072"],
     sweep="gpt2.mlp: m=1..4096 k=768 n=3072",
     **WORK,
 )

@@ -60,7 +60,7 @@ def group_norm(t, n, c, hw, groups=8):
     return lambda: F.group_norm(x, groups, weight, bias)
 
 
-@op(sweep="bert: rows=1..16384 width=768", **ROWS, **OF_ROWS)
+@op(cold=ROWS["quick"], sweep="bert: rows=1..16384 width=768", **ROWS, **OF_ROWS)
 def layer_norm(t, rows, width):
     """Statistics of each row."""
     x, weight, bias = t(rows, width), t(width), t(width)

@@ -32,6 +32,7 @@ OF_INTEGERS = ("bitwise_left_shift", "bitwise_right_shift", "bitwise_xor", "logi
     quick=["n=1000", "n=1000000"],
     standard=["n=16777216"],
     full=["n=100000"],
+    cold=["n=1000000"],
     sweep="n=1024..16777216",
     **WORK,
 )

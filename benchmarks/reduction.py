@@ -32,7 +32,7 @@ ROWS = {
 WORK = {"flops": lambda rows, width: rows * width}
 
 
-@op(quick=["rows=1000 width=1000 dim=1"], **MATRICES, **WORK)
+@op(quick=["rows=1000 width=1000 dim=1"], cold=["rows=1000 width=1000 dim=1"], **MATRICES, **WORK)
 def sum(t, rows, width, dim):
     """Sum along a dimension."""
     x = t(rows, width)

@@ -1,4 +1,4 @@
-"""An op's definition: its shapes as text, the work it states, what it says does not exist, its version."""
+"""An op's definition: its shapes, the work it states, what it says does not exist, its version."""
 
 import contextlib
 import textwrap
@@ -8,41 +8,12 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from accel_micro import definition
-from accel_micro.definition import CPU_MOST_FLOPS, CPU_MOST_FLOPS_WIDENED, Op, parse_shape
+from accel_micro.definition import CPU_MOST_FLOPS, CPU_MOST_FLOPS_WIDENED, Op
 from accel_micro.measure.inputs import Inputs, Timed
 
 CPU = torch.device("cpu")
-
-
-def is_text(word: str) -> bool:
-    """Whether a value reads as text: it is no number and no truth value."""
-    with contextlib.suppress(ValueError):
-        float(word)
-        return False
-    return word not in {"True", "False"}
-
-
-names = st.from_regex(r"[a-z_][a-z0-9_]{0,9}", fullmatch=True)
-texts = st.text("abcdefghijklmnopqrstuvwxyz_-+.=/", min_size=1, max_size=12).filter(is_text)
-values = st.integers() | st.booleans() | st.floats(allow_nan=False) | texts
-
-
-@given(st.dictionaries(names, values, max_size=6), st.none() | st.text("abc 0.:,=", max_size=12))
-def test_a_shape_reads_back_as_written(arguments: dict[str, Any], label: str | None) -> None:
-    text = " ".join(f"{key}={value}" for key, value in arguments.items())
-    read = parse_shape(text if label is None else f"{label}: {text}")
-    assert read == arguments
-    assert [type(value) for value in read.values()] == [type(value) for value in arguments.values()]
-
-
-@pytest.mark.parametrize("text", ["64", "m=64 k", "=3", "m =3", "2m=3", "a-b=3"])
-def test_a_word_that_is_no_argument_is_named(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is not key=value"):
-        parse_shape(text)
 
 
 def _scaled(t: Inputs, n: int, factor: float = 2.0) -> Any:
@@ -95,6 +66,63 @@ def test_backward_flops_as_a_number_is_a_factor() -> None:
 def test_a_faulty_definition_is_refused_when_it_is_made(facts: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make(**facts)
+
+
+COLD_SHAPES = {"quick": ("n=3",), "cold": ("n=3 cache=cold",)}
+
+
+def _cached(t: Inputs, n: int, cache: str = "") -> Any:
+    x = t(n)
+    return lambda: 2 * x
+
+
+def _helper(function: Any) -> Any:
+    return torch.compile(function)
+
+
+def _compiled(t: Inputs, n: int) -> Any:
+    x = t(n)
+    return _helper(lambda: 2 * x)
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        (
+            {"shapes": {"quick": ("n=3",), "cold": ("n=4 cache=cold",)}},
+            "cold shape 'n=4' is none of its other",
+        ),
+        ({"shapes": {"quick": ("n=3",), "cold": ("n=3",)}}, "cold shape 'n=3' is none of its other"),
+        ({"shapes": {"quick": ("n=3 cache=cold",)}}, "'n=3 cache=cold' is a cold shape; list it under cold"),
+        ({"shapes": COLD_SHAPES, "swept": "n=1..8 cache=cold"}, "'n=1 cache=cold' is a cold shape"),
+        ({"shapes": COLD_SHAPES, "link": True}, "crosses a link between devices is not bound by a cache"),
+        (
+            {"shapes": COLD_SHAPES, "definition": _cached},
+            "cache is what cold shapes say, and cannot be an arg",
+        ),
+        ({"shapes": COLD_SHAPES, "definition": _compiled}, "would be compiled anew for each set"),
+    ],
+)
+def test_cold_shapes_that_mean_nothing_are_refused(facts: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make(**facts)
+
+
+def test_a_cold_shape_is_a_case_and_else_the_same() -> None:
+    without = make(shapes={"quick": ("n=3", "n=4")})
+    op = make(shapes={"quick": ("n=3", "n=4"), "cold": COLD_SHAPES["cold"]}, flops=lambda n: n)
+    assert op.all_shapes == ("n=3", "n=4", "n=3 cache=cold"), (
+        "behind the others, so that asv keeps their places"
+    )
+    assert op.lists["cold"] == ("n=3 cache=cold",)
+    assert op.version == without.version
+    assert op.arguments("n=3 cache=cold") == op.arguments("n=3")
+    assert op.stated_work("forward", "float32", "n=3 cache=cold") == {"flops": 3.0}
+    assert (op.smallest_shape, op.variants, op.sweep) == (
+        without.smallest_shape,
+        without.variants,
+        without.sweep,
+    )
 
 
 @pytest.mark.parametrize(
@@ -269,3 +297,13 @@ def test_a_change_of_protocol_changes_every_version(monkeypatch: pytest.MonkeyPa
     before = op.version
     monkeypatch.setattr(definition, "PROTOCOL_VERSION", definition.PROTOCOL_VERSION + 1)
     assert op.version != before
+
+
+def test_further_inputs_enter_no_context_again() -> None:
+    op = make(definition=_inside, shapes={"quick": ("n=3",)})
+    with contextlib.ExitStack() as stack:
+        built = [
+            op.build(Inputs(CPU, torch.float32, further=further), {"n": 3}, stack)
+            for further in (False, True)
+        ]
+        assert [call() for call in built] == [["timed"]] * 2

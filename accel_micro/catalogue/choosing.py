@@ -8,6 +8,7 @@ from typing import Final
 from accel_micro.measure import CLOCKS
 from accel_micro.measure.records import Case
 from accel_micro.profiles import Profile
+from accel_micro.shapes import is_cold
 from accel_micro.suite import DEVICES, OpBenchmark
 
 MOST_LISTED: Final = 8
@@ -43,7 +44,8 @@ def choose(
 
     Names are asv's, such as `matmul.mm.time_backward_device('cuda', 'float32', 'm=64 k=64 n=64')`, and those of tables,
     `matmul.mm backward float32 m=64 k=64 n=64 on cuda`. A whole name is taken literally, whatever the device. All else
-    is a regular expression, which is searched in the names of every shape, quick ones first.
+    is a regular expression, which is searched in the names of every shape, quick ones first; in those of cold cases
+    only where it says `cold`, or no expression that meant one case would do so any more.
 
     Args:
         devices: kinds of device among which a regular expression chooses.
@@ -93,6 +95,8 @@ def _found(
 ) -> Iterator[Chosen]:
     for benchmark, case in _cases(ops, devices):
         if dtypes and case.dtype not in dtypes:
+            continue
+        if is_cold(case.shape) and "cold" not in pattern.pattern:
             continue
         clock = next((clock for name, clock in _names(case) if pattern.search(name)), None)
         if clock is not None and _is_run(benchmark, case, profile):

@@ -9,6 +9,8 @@ from time import perf_counter
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from accel_micro.host.caches import Cache
+
 Call = Callable[[], Any]
 
 
@@ -197,8 +199,11 @@ class Device:
         """Clock of the device's cores in hertz from a fixed piece of device work; None where there is no such probe."""
         return None
 
-    def queue(self, call: Call) -> Queue:
+    def queue(self, call: Call, period: int = 1) -> Queue:
         """The reader of this call's dispatch and device clocks.
+
+        Args:
+            period: calls after which the same inputs come again; what is replayed must hold whole periods.
 
         Raises:
             NotImplementedError: the backend has neither clock.
@@ -227,6 +232,10 @@ class Device:
 
     def total_memory_bytes(self) -> int | None:
         """Size of the device's memory."""
+        return None
+
+    def last_level_cache(self) -> Cache | None:
+        """The largest caches between this device's cores and its memory; None where nothing is known of them."""
         return None
 
     def card(self) -> str:

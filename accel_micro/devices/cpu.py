@@ -6,6 +6,7 @@ from typing import Any
 
 from accel_micro import host
 from accel_micro.devices.base import Call, Device, quiet_stderr
+from accel_micro.host import caches, cgroups
 
 
 class Cpu(Device):
@@ -57,12 +58,16 @@ class Cpu(Device):
     def free_memory_bytes(self) -> int | None:
         import psutil
 
-        return int(psutil.virtual_memory().available)
+        available, limit = int(psutil.virtual_memory().available), cgroups.memory_limit_bytes()
+        return available if limit is None else min(available, limit)
 
     def total_memory_bytes(self) -> int | None:
         import psutil
 
         return int(psutil.virtual_memory().total)
+
+    def last_level_cache(self) -> caches.Cache | None:
+        return caches.last_level()
 
     def describe(self) -> dict[str, str | int | float]:
         from accel_micro.devices.store import cpu_model

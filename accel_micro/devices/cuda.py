@@ -9,6 +9,7 @@ from typing import Any, Final
 from accel_micro.devices import proof
 from accel_micro.devices.base import Call, Device, Queue, Unwatched
 from accel_micro.devices.nvml import NvmlWatch
+from accel_micro.host.caches import Cache
 from accel_micro.host.cards import fingerprint
 
 CLOCKS: Final = ("throughput", "latency", "dispatch", "device")
@@ -20,6 +21,12 @@ SPIN_CYCLES = 4 * PROBE_CYCLES
 """Cycles of a call of known length: about two milliseconds."""
 
 _LEAD_CYCLES = 100_000
+
+_ASSUMED_CACHE_BYTES: Final = 128 << 20
+"""Where torch does not tell: NVIDIA's largest so far is that of a B200, 126 MB."""
+
+_ASSUMED_CACHE_BYTES_ROCM: Final = 256 << 20
+"""ROCm tells the L2 alone. Behind that of an MI300X lie 256 MB of Infinity Cache (AMD CDNA 3 white paper)."""
 
 
 class Cuda(Device):
@@ -173,12 +180,12 @@ class Cuda(Device):
             return None
         return partial(cuda._sleep, SPIN_CYCLES), lambda: SPIN_CYCLES / (self.probe_device_speed() or hertz)
 
-    def queue(self, call: Call) -> Queue:
+    def queue(self, call: Call, period: int = 1) -> Queue:
         if "dispatch" in self.lacks:
-            return super().queue(call)
+            return super().queue(call, period)
         from accel_micro.devices.cuda_queue import CudaQueue
 
-        return CudaQueue(self, call)
+        return CudaQueue(self, call, period)
 
     def peak_memory_bytes(self, call: Call) -> int | None:
         import torch
@@ -200,6 +207,19 @@ class Cuda(Device):
         import torch
 
         return int(torch.cuda.mem_get_info(self.index)[1])
+
+    def last_level_cache(self) -> Cache | None:
+        import torch
+
+        told = int(getattr(torch.cuda.get_device_properties(self.index), "L2_cache_size", 0))
+        if torch.version.hip:
+            size, why = _ASSUMED_CACHE_BYTES_ROCM, "ROCm tells the size of the L2 alone"
+            return Cache(max(told, size), f"assumed: {why}", assumed=True)
+        if not told:
+            return Cache(
+                _ASSUMED_CACHE_BYTES, "assumed: this torch does not tell the L2's size", assumed=True
+            )
+        return Cache(told, "L2_cache_size of torch.cuda.get_device_properties")
 
     def describe(self) -> dict[str, str | int | float]:
         import torch

@@ -12,6 +12,7 @@ Adam over four large tensors, 80 % for two hundred small ones).
 The event recorded behind the spin must still be pending when enqueueing ends: that proves the queue never ran dry.
 """
 
+import math
 import warnings
 from collections.abc import Callable
 from statistics import median
@@ -41,11 +42,12 @@ _LEAST_SHARE = 0.2  # less, and the profiler has lost events
 class CudaQueue:
     """Reads one call. See `base.Queue`. Must be used inside the device's session."""
 
-    def __init__(self, device: "Cuda", call: Call) -> None:
+    def __init__(self, device: "Cuda", call: Call, period: int = 1) -> None:
         import torch
 
         self._torch = torch
         self._call = call
+        self._period = period
         self._hertz = device.probe_device_speed() or device.spin_hertz()
         self._enqueue_seconds = 1e-3  # last known host seconds to enqueue one block; the spin outlasts it
         self._fitting: tuple[int, float] | QueueTooShort | None = None
@@ -231,6 +233,11 @@ class CudaQueue:
         except QueueTooShort:
             by_events = 1e-3
         count = max(1, min(_GRAPH_MOST_CALLS, round(_GRAPH_SECONDS / max(by_events, 1e-7))))
+        # Whole rounds, since a part of one would read the same inputs again, and find them in the cache.
+        count = self._period * math.ceil(count / self._period)
+        if count > _MOST_CALLS:
+            self._without_graph(f"a graph does not hold a round of {self._period} input sets")
+            return
         graph = torch.cuda.CUDAGraph()
         try:
             with warnings.catch_warnings(), torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
@@ -240,16 +247,28 @@ class CudaQueue:
             torch.cuda.synchronize()
         except Exception as error:  # whatever the op raises under capture, the fallback is the same
             torch.cuda.synchronize()
-            self._device_seconds = kernel_seconds(self._call, _PROFILED_CALLS)
-            self.device_flags = (("by profiler", str(error).strip().split("\n")[0][:120]),)
+            self._without_graph(str(error).strip().split("\n")[0][:120])
             return
         self._graph, self._graph_calls = graph, count
-        _, device_seconds = self._behind_spin(self._replay, 2)
-        per_call = device_seconds / (2 * count)
+        replays = 2 if self._period == 1 else 1
+        try:
+            _, device_seconds = self._behind_spin(self._replay, replays)
+        except QueueTooShort:
+            if self._period == 1:
+                raise
+            self._graph, self._graph_calls = None, 1
+            self._without_graph(f"a graph of {count} calls does not fit the launch queue")
+            return
+        per_call = device_seconds / (replays * count)
         # Two replays of an empty graph take a microsecond or two, and so do the events around them.
         self._device_seconds = (
             per_call if device_seconds > _NOTHING_SECONDS or kernel_seconds(self._call, 1) else 0.0
         )
+
+    def _without_graph(self, why: str) -> None:
+        """The profiler sums the kernels of each block."""
+        self._device_seconds = kernel_seconds(self._call, _PROFILED_CALLS)
+        self.device_flags = (("by profiler", why),)
 
 
 def kernel_seconds(call: Call, calls: int) -> float:

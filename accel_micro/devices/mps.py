@@ -65,7 +65,7 @@ class Mps(Device):
         size, total = bytes_of_result(result), self.total_memory_bytes()
         return None if not size or total is None else max(1, int(_SHARE_OF_MEMORY * total / size))
 
-    def queue(self, call: Call) -> Queue:
+    def queue(self, call: Call, period: int = 1) -> Queue:
         return Encoding(self, call)
 
     def event_pair(self, call: Call) -> float:

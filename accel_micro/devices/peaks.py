@@ -69,6 +69,22 @@ def bytes_per_second(device: Device, working_set_bytes: float, *, again: bool = 
     return max(large) if large else sizes[max(sizes)]
 
 
+def bytes_per_second_cold(device: Device, working_set_bytes: float, *, again: bool = False) -> float | None:
+    """Most bytes/s over a working set that goes round and is too large for a cache. Inside a session.
+
+    That of the power of two below its size, or of a larger one: it is measured by going round too, so whatever of it a
+    cache keeps, it keeps no less of it than of the working set. A quarter of the working set, as in `bytes_per_second`,
+    might fit the cache.
+    """
+    size = 1 << max(0, int(working_set_bytes).bit_length() - 1)
+    rung = _remembered(
+        device, f"bytes {size}", lambda: _measure_bytes(device, (size,)), _better_ladder, again
+    )
+    ladder = _remembered(device, "bytes", lambda: _measure_bytes(device), _better_ladder, again)
+    rates = (float(rate) for known in (ladder, rung) for each, rate in known.items() if int(each) >= size)
+    return max(rates, default=None)
+
+
 def _remembered(
     device: Device, what: str, measure: Callable[[], Any], better: Callable[[Any, Any], Any], again: bool
 ) -> Any:
@@ -184,13 +200,13 @@ def _narrow_multiplications(device: Device, dtype: Any, sides: Sequence[int]) ->
             yield 2.0 * side**3, partial(torch._scaled_mm, a, b.t(), one, one, out_dtype=torch.bfloat16)
 
 
-def _measure_bytes(device: Device) -> dict[str, float]:
+def _measure_bytes(device: Device, sizes: Sequence[int] = ()) -> dict[str, float]:
     """Size in bytes of the working set (as text, for JSON) to the best rate of copying, reading and writing."""
     import torch
 
     free = device.free_memory_bytes() or 1 << 32
     ladder: dict[str, float] = {}
-    for size in _CPU_BYTES if device.on_cpu else _ACCELERATOR_BYTES:
+    for size in sizes or (_CPU_BYTES if device.on_cpu else _ACCELERATOR_BYTES):
         if 4 * size > free:
             break
         elements = size // 8  # two float32 operands make the working set

@@ -103,7 +103,7 @@ class Xla(Device):
         size, free = bytes_of_result(result), self.free_memory_bytes()
         return None if not size or free is None else max(1, int(_SHARE_OF_FREE_MEMORY * free / size))
 
-    def queue(self, call: Call) -> Queue:
+    def queue(self, call: Call, period: int = 1) -> Queue:
         return Tracing(self, call)
 
     def peak_memory_bytes(self, call: Call) -> int | None:

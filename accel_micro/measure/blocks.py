@@ -34,6 +34,7 @@ class Blocks:
     Attributes:
         seconds_per_call: what a call is expected to take, as the warm-up or a slope found it.
         most_calls: calls that a block may have, None when the device sets no limit.
+        period: calls after which the same inputs come again; blocks that are long enough hold whole periods.
         bends: how far the inner points of slopes lay off the chord, where there are any; see `bend`.
         first: what the backend counted during the first call.
     """
@@ -43,6 +44,7 @@ class Blocks:
         self.call = call
         self.seconds_per_call = 0.0
         self.most_calls: int | None = None
+        self.period = 1
         self.first = Counted()
         self.bends: list[float] = []
 
@@ -172,7 +174,12 @@ class Blocks:
         return self._allowed(round(BLOCK_SECONDS / (2 * self.seconds_per_call)), times=3)
 
     def _allowed(self, calls: int, times: int = 1) -> int:
-        """That many calls, or as many as the device allows a block that has `times` as many; at least one."""
+        """That many calls, or as many as the device allows a block that has `times` as many; at least one.
+
+        A block that holds more than a period holds whole ones, so that all blocks have the same calls.
+        """
+        if calls > self.period:
+            calls = self.period * math.ceil(calls / self.period)
         return max(1, calls if self.most_calls is None else min(calls, self.most_calls // times))
 
 

@@ -1,24 +1,24 @@
 """One case in this process, from its definition to a record: inputs, check, clocks, plausibility, memory."""
 
 import contextlib
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 from accel_micro.devices import DeviceUnavailable, UnknownDevice, peaks
 from accel_micro.devices.base import Call, Device
-from accel_micro.devices.tensors import address, size_bytes, storage_address
 from accel_micro.measure import correctness, plausibility
 from accel_micro.measure.blocks import Implausible, Rejected
+from accel_micro.measure.cold import Footprint, NotCold, plan
+from accel_micro.measure.counting import count
 from accel_micro.measure.flags import Flag
-from accel_micro.measure.inputs import UPSTREAM_SEED, Inputs, Timed
+from accel_micro.measure.inputs import Inputs
+from accel_micro.measure.prepared import Build, Prepared
 from accel_micro.measure.process import Process
-from accel_micro.measure.records import Case, Check, Failure, Peak, Record, Work
+from accel_micro.measure.records import Case, Check, Cold, Failure, Peak, Record, Work
 from accel_micro.measure.sampling import Sampler, opened
-
-Build = Callable[[Inputs], Any]
+from accel_micro.shapes import is_cold
 
 _CPU_REFERENCE_FLOPS = 4e10
 """Above this the float64 reference takes a CPU too long, and an accelerator computes it itself, flagged."""
@@ -49,6 +49,8 @@ def measure_case(
     device: str | None = None,
 ) -> Record:
     """Measure one case with some clocks. Whatever goes wrong with the op is in the record, not raised.
+
+    One whose shape says so is measured with cold inputs (see `cold`), or skipped where they cannot be.
 
     Args:
         build: the op's definition: from `Inputs` to the call, or to a `Timed`.
@@ -128,14 +130,22 @@ def _measure(
     stopwatch = _Stopwatch()
     checked = _Checked.of(case, build, device, budget_seconds, stated, tolerance, stopwatch)
     work, sampler = checked.work, checked.sampler
+    cold = None
+    if checked.footprint is not None:
+        cold = _made_cold(case, build, device, checked.footprint, sampler)
+        stopwatch.lap("cold")
     with _no_grad_unless(case.direction == "backward"):
-        peak = _peak(case, device, work, checked.tf32)
+        peak = _peak(case, device, work, checked.tf32, cold)
         stopwatch.lap("peak")
         processes = _read_clocks(device, sampler, clocks, samples)
         if checked.check.reference != "cpu":
             processes = _flagged(processes, Flag("reference on device"))
+        if cold is not None and cold.assumed:
+            processes = _flagged(processes, Flag("cache assumed", cold.cache))
         if _impossible(processes, work, peak) is not None:
-            peak = _peak(case, device, work, checked.tf32, again=True)  # the peak may be from a busy moment
+            peak = _peak(
+                case, device, work, checked.tf32, cold, again=True
+            )  # the peak may be from a busy moment
             problem = _impossible(processes, work, peak)
             if problem is not None:
                 raise _Fail("implausible", problem)
@@ -150,6 +160,7 @@ def _measure(
         peak=peak,
         peak_memory_bytes=memory,
         device_interval=sampler.device_interval,
+        cold=cold,
         precision=device.precision(),
         hardware=sampler.hardware,
         seconds=stopwatch.seconds,
@@ -162,12 +173,14 @@ class _Checked:
 
     Attributes:
         sampler: has made the first call. tf32: float32 products are computed in TF32.
+        footprint: of its inputs, where they are to be cold.
     """
 
     sampler: Sampler
     check: Check
     work: Work
     tf32: bool
+    footprint: Footprint | None
 
     @classmethod
     def of(
@@ -185,14 +198,15 @@ class _Checked:
         backward = case.direction == "backward"
         dtype: torch.dtype = getattr(torch, case.dtype)
         inputs = Inputs(torch.device(device.name), dtype, differentiate=backward)
-        prepared = _Prepared.of(build, inputs, backward)
+        prepared = Prepared.of(build, inputs, backward)
         sampler = Sampler(device, prepared.call, budget_seconds)
         with _no_grad_unless(backward):
             # Of inputs and outputs numbers are kept, and no tensors while timing.
             result = prepared.result(sampler.first_call())
             stopwatch.lap("prepare")
             outputs = correctness.tensors_of(result)
-            flops, counted_bytes, convolves = _count(prepared, stated, inputs, outputs)
+            flops, counted_bytes, convolves = count(prepared, stated, inputs, outputs)
+            footprint = Footprint.of(prepared, inputs, outputs, stated) if is_cold(case.shape) else None
             tf32 = _uses_tf32(case, device, convolves)
             check = _check(case, build, device, result, flops, stated.get("terms"), tolerance, tf32)
         problem = correctness.is_wrong(check)
@@ -200,7 +214,30 @@ class _Checked:
             raise _Fail("wrong result", problem)
         work = Work(flops=flops, bytes=counted_bytes, fewest_flops=flops / stated.get("saving", 1.0))
         stopwatch.lap("check")
-        return cls(sampler, check, work, tf32)
+        return cls(sampler, check, work, tf32, footprint)
+
+
+def _made_cold(case: Case, build: Build, device: Device, footprint: Footprint, sampler: Sampler) -> Cold:
+    """Make the other input sets, and have the sampler's calls take all in turn.
+
+    Raises:
+        _Skip: the inputs cannot be cold here.
+    """
+    import torch
+
+    try:
+        cold = plan(footprint, device)
+    except NotCold as reason:
+        raise _Skip(f"not timed with cold inputs: {reason}") from None
+    backward = case.direction == "backward"
+    dtype: torch.dtype = getattr(torch, case.dtype)
+
+    def another() -> Call:
+        inputs = Inputs(torch.device(device.name), dtype, differentiate=backward, further=True)
+        return Prepared.of(build, inputs, backward).call
+
+    sampler.rotate([another() for _ in range(cold.sets - 1)])
+    return cold
 
 
 class _Stopwatch:
@@ -217,54 +254,6 @@ class _Stopwatch:
         self._last = now
 
 
-class _Prepared:
-    """A built op: the call that is timed, and how to read its result.
-
-    Where that is a backward, also the forward before it, and the gradients that it is given.
-    """
-
-    def __init__(
-        self,
-        call: Call,
-        result: Callable[[Any], Any],
-        forward: Call | None = None,
-        upstream: Sequence[Any] = (),
-    ) -> None:
-        self.call = call
-        self.result = result
-        self.forward = forward
-        self.upstream = upstream
-
-    @classmethod
-    def of(cls, build: Build, inputs: Inputs, backward: bool) -> "_Prepared":
-        import torch
-
-        built = build(inputs)
-        call = built.call if isinstance(built, Timed) else built
-        if not backward:
-            if isinstance(built, Timed):
-                # A copy, since later calls may change what it reads.
-                return cls(
-                    call, lambda _: [t.detach().clone() for t in correctness.tensors_of(built.result())]
-                )
-            return cls(call, lambda returned: returned)
-        outputs = [tensor for tensor in correctness.tensors_of(call()) if tensor.requires_grad]
-        if not outputs or not inputs.leaves:
-            raise RuntimeError("this op has no backward: its output or its inputs require no gradient")
-        generator = torch.Generator().manual_seed(UPSTREAM_SEED)
-        upstream = [
-            torch.randn(out.shape, generator=generator).to(inputs.dtype).to(out.device, out.dtype)
-            for out in outputs
-        ]
-        leaves = list(inputs.leaves)
-        return cls(
-            lambda: torch.autograd.grad(outputs, leaves, upstream, retain_graph=True, allow_unused=True),
-            lambda gradients: gradients,
-            forward=call,
-            upstream=upstream,
-        )
-
-
 @contextlib.contextmanager
 def _no_grad_unless(backward: bool) -> Any:
     """Forward is timed without recording a graph, as inference does it."""
@@ -272,83 +261,6 @@ def _no_grad_unless(backward: bool) -> Any:
 
     with torch.set_grad_enabled(backward):
         yield
-
-
-def _count(
-    prepared: _Prepared, stated: Mapping[str, float], inputs: Inputs, outputs: Sequence[Any]
-) -> tuple[float, float, bool]:
-    """FLOPs by torch's counter and bytes read and written, each once, unless stated; whether it is cuDNN's."""
-    counted, convolves = _counted_flops(prepared.call)
-    moved = stated.get("bytes")
-    if moved is None:
-        moved = (
-            _bytes_of_backward(prepared, outputs) if prepared.forward else _bytes([*inputs.made, *outputs])
-        )
-    return stated.get("flops", counted), moved, convolves
-
-
-def _bytes(tensors: Sequence[Any]) -> float:
-    unique = {address(tensor): tensor for tensor in tensors}
-    return float(sum(size_bytes(tensor) for tensor in unique.values()))
-
-
-def _bytes_of_backward(prepared: "_Prepared", gradients: Sequence[Any]) -> float:
-    """What forward saved, the gradients that come in and those that go out.
-
-    A gradient that is handed on as it came (that of a sum's operand) is neither read nor written.
-    """
-    import torch
-
-    saved: list[Any] = []
-
-    def note(tensor: Any) -> Any:
-        saved.append(tensor.detach())
-        return tensor
-
-    hooks = torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor)
-    with contextlib.suppress(NotImplementedError), _uncompiled(), hooks:
-        assert prepared.forward is not None
-        prepared.forward()
-    handed_on = {storage_address(t) for t in gradients} & {storage_address(t) for t in prepared.upstream}
-    moved = [t for t in [*gradients, *prepared.upstream] if storage_address(t) not in handed_on]
-    return _bytes([*saved, *moved])
-
-
-@contextlib.contextmanager
-def _uncompiled() -> Iterator[None]:
-    """Compiled functions run as they were written: one that once ran in a mode or a hook is not compiled after it.
-
-    Raises:
-        NotImplementedError: something was compiled, and this torch, older than 2.6, cannot be told not to use it.
-    """
-    import torch
-
-    if "torch._dynamo" not in sys.modules:
-        yield
-    elif hasattr(torch.compiler, "set_stance"):
-        with torch.compiler.set_stance("force_eager"):
-            yield
-    else:
-        raise NotImplementedError("compiled code cannot be run uncompiled")
-
-
-def _counted_flops(call: Call) -> tuple[float, bool]:
-    from torch.utils._python_dispatch import TorchDispatchMode
-    from torch.utils.flop_counter import FlopCounterMode
-
-    names: list[str] = []
-
-    class Seen(TorchDispatchMode):  # type: ignore[no-untyped-call]
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            names.append(str(func))
-            return func(*args, **(kwargs or {}))
-
-    try:
-        with _uncompiled(), FlopCounterMode(display=False) as counter, Seen():  # type: ignore[no-untyped-call]
-            call()
-        return float(counter.get_total_flops()), any("conv" in name or "_rnn" in name for name in names)
-    except Exception:  # a counter that fails on some op must not cost its timing
-        return 0.0, False
 
 
 def _uses_tf32(case: Case, device: Device, convolves: bool) -> bool:
@@ -376,7 +288,7 @@ def _check(
     inputs = Inputs(
         torch.device(device.name), dtype, differentiate=backward, reference=True, reference_device=where
     )
-    prepared = _Prepared.of(build, inputs, backward)
+    prepared = Prepared.of(build, inputs, backward)
     reference = prepared.result(prepared.call())
     outputs = correctness.tensors_of(result)
     length = terms or correctness.reduction_length(flops, outputs)
@@ -387,15 +299,22 @@ def _check(
     return correctness.compare(result, reference, allowed, str(where))
 
 
-def _peak(case: Case, device: Device, work: Work, tf32: bool, *, again: bool = False) -> Peak:
-    """The peaks that this case's rates are held against."""
+def _peak(
+    case: Case, device: Device, work: Work, tf32: bool, cold: Cold | None = None, *, again: bool = False
+) -> Peak:
+    """The peaks that this case's rates are held against: of cold inputs, those of data beyond the cache."""
     kinds = {"tf32" if tf32 else case.dtype}
     if case.dtype != "float64" and device.on_cpu:
         kinds.add("float32")  # where a narrow type has no kernel of its own, it is widened and multiplied so
     rates = [peaks.flops_per_second(device, kind, again=again) for kind in kinds] if work.flops else []
+    moved = None
+    if work.bytes and cold is not None:
+        moved = peaks.bytes_per_second_cold(device, cold.sets * cold.read_bytes, again=again)
+    elif work.bytes:
+        moved = peaks.bytes_per_second(device, work.bytes, again=again)
     return Peak(
         flops_per_second=max((rate for rate in rates if rate is not None), default=None),
-        bytes_per_second=peaks.bytes_per_second(device, work.bytes, again=again) if work.bytes else None,
+        bytes_per_second=moved,
     )
 
 

@@ -18,6 +18,7 @@ REMEDIES: Final[dict[str, str]] = {
     "over budget": "one call is so slow that twenty samples outlast the budget",
     "not linear": "time does not grow in a straight line with the calls; let the device cool, end other programs",
     "throttled": "the device's clock fell; cool it, or fix its clock below the limit (nvidia-smi -lgc)",
+    "cache assumed": "nothing tells how large the last-level cache is; if it is larger, the inputs are not all cold",
 }
 """Every flag's name and what its reader can do about it."""
 

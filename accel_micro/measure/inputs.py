@@ -37,6 +37,7 @@ class Inputs:
         device: device of the tensors.
         dtype: dtype of floating-point tensors.
         differentiate: floating-point tensors require gradients (the case times backward).
+        further: these are not the first inputs of their case, see `cold`; contexts are entered for the first alone.
         reference: the definition is building its reference.
         leaves: tensors made so far that require gradients, in order.
         made: all tensors made so far, in order; their bytes are part of the work.
@@ -47,6 +48,7 @@ class Inputs:
     dtype: torch.dtype
     differentiate: bool = False
     reference: bool = False
+    further: bool = False
     reference_device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     leaves: list[torch.Tensor] = field(default_factory=list)
     made: list[torch.Tensor] = field(default_factory=list)

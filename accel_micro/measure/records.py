@@ -68,6 +68,24 @@ class Peak:
     bytes_per_second: float | None = None
 
 
+@dataclass(frozen=True)
+class Cold:
+    """How the inputs of a cold case were kept out of the cache: calls took `sets` of them in turn.
+
+    Attributes:
+        sets: input sets, each with memory of its own and the same values.
+        read_bytes: what a call reads, or overwrites, of its set.
+        cache_bytes: the last-level cache, which `sets × read_bytes` exceed more than twice.
+        cache: where its size is from. assumed: nothing told it.
+    """
+
+    sets: int
+    read_bytes: float
+    cache_bytes: int
+    cache: str = ""
+    assumed: bool = False
+
+
 def method_name(direction: str, clock: str) -> str:
     """The method of an op's class that reads one clock: `time_forward`, `time_backward_device`."""
     return f"time_{direction}" if clock == "throughput" else f"time_{direction}_{clock}"
@@ -111,6 +129,7 @@ class Record:
         peak_memory_bytes: most memory held during one call beyond its inputs, None when unknown.
         device_interval: least and most seconds for which a call keeps the device busy, where it has no clock of its own
             and the two are known from throughput and dispatch.
+        cold: how its inputs were kept out of the cache, where that was asked for.
         precision: TF32, cudnn.benchmark and such modes, and the number of threads.
         hardware: which card it was, its power limits, clock, temperature and throttling, or why these are not watched.
         seconds: what the process spent on each phase: prepare, check, peak, measure, memory.
@@ -126,6 +145,7 @@ class Record:
     peak: Peak | None = None
     peak_memory_bytes: int | None = None
     device_interval: tuple[float, float] | None = None
+    cold: Cold | None = None
     precision: Mapping[str, Any] = field(default_factory=dict)
     hardware: Mapping[str, Any] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -137,8 +157,10 @@ class Record:
     started: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data with the schema's number."""
+        """Plain data with the schema's number. Without `cold` where it is None: older versions read such a record."""
         data = asdict(self)
+        if self.cold is None:
+            del data["cold"]
         data["clocks"] = {name: process.to_json() for name, process in self.clocks.items()}
         data["precision"], data["hardware"] = dict(self.precision), dict(self.hardware)
         data["seconds"] = dict(self.seconds)
@@ -160,6 +182,7 @@ class Record:
         rest["clocks"] = {name: Process.from_json(value) for name, value in data["clocks"].items()}
         for key, kind in (("failure", Failure), ("check", Check), ("work", Work), ("peak", Peak)):
             rest[key] = kind(**data[key]) if data[key] is not None else None
+        rest["cold"] = Cold(**data["cold"]) if data.get("cold") is not None else None
         return cls(**rest)
 
 

@@ -15,6 +15,7 @@ from accel_micro.measure.blocks import SLOPE_PAYS_BELOW_SECONDS, Blocks
 from accel_micro.measure.flags import Flag
 from accel_micro.measure.gate import FULL_SPEED, Block, choose
 from accel_micro.measure.process import CLOCKS, SAMPLES, Process
+from accel_micro.measure.rotation import rotating
 from accel_micro.measure.throttling import Seen
 from accel_micro.measure.turns import Reader, take_turns, throughput_over_larger
 from accel_micro.measure.warmup import BLOCK_SECONDS, warm_up
@@ -90,12 +91,20 @@ class Sampler:
         self.throughput_over_larger: float | None = None
         self.device_interval: tuple[float, float] | None = None
         self._queue: Queue | None = None
+        self._period = 1
         self.seen = Seen()
 
     def first_call(self) -> Any:
         """Make the first call, timed with the initialisation it causes, and return its result."""
         result, self.first_call_seconds = self._blocks.first_call()
         return result
+
+    def rotate(self, others: Sequence[Call]) -> None:
+        """Let each call from now on be the next of several, this sampler's own the first. Before the warm-up."""
+        if self._warm:
+            raise RuntimeError("calls are made to rotate before the warm-up")
+        self.call = self._blocks.call = rotating((self.call, *others))
+        self._period = self._blocks.period = 1 + len(others)
 
     @property
     def hardware(self) -> dict[str, Any]:
@@ -276,7 +285,7 @@ class Sampler:
                 return calls, lambda: blocks.whole(calls), ()
             return calls, lambda: blocks.slope(calls), ()
         if self._queue is None:
-            self._queue = self.device.queue(self.call)
+            self._queue = self.device.queue(self.call, self._period)
         queue = self._queue
         if clock == "dispatch":
             calls = queue.dispatch_calls()

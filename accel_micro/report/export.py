@@ -9,7 +9,8 @@ JSON, schema 1, is one object:
     findings  what is wrong with the machine for benchmarking
     rows      a row a case: the case's five names; machine, build, environment; `clock`, the one that stands
               for the case; `estimates` by clock, in seconds; rates in FLOP/s and B/s and the larger share of
-              its peak; `bound` and `dispatch_over_device`; flags and failures with counts of processes
+              its peak; `bound` and `dispatch_over_device`; `cold`, how its inputs were kept out of the cache,
+              and `cold_over_hot`, its time over that of the hot case; flags and failures with counts of processes
     skips     reasons, with the cases
     records   the processes all this was made from, as in the files beside asv's results
 
@@ -99,6 +100,8 @@ def row_to_json(row: Row) -> dict[str, Any]:
         "compile_seconds": row.compile_seconds,
         "peak_memory_bytes": row.peak_memory_bytes,
         "device_interval": row.device_interval,
+        "cold": asdict(row.cold) if row.cold else None,
+        "cold_over_hot": row.over_hot,
         "flags": [{**asdict(flag), "remedy": flag.remedy} for flag in row.flags],
         "failures": [asdict(failure) for failure in row.failures],
     }
@@ -146,6 +149,7 @@ CSV_COLUMNS: Final = (
     "flops_per_second", "bytes_per_second", "share_of_peak", "bound", "dispatch_over_device",
     "flops", "bytes", "peak_flops_per_second", "peak_bytes_per_second",
     "relative_error", "relative_tolerance", "first_call_seconds", "compile_seconds", "peak_memory_bytes",
+    "cold_over_hot", "cold_input_sets", "cache_bytes",
     "flags", "failure", "failure_detail", "skipped",
 )  # fmt: skip
 
@@ -178,6 +182,9 @@ def _csv_line(row: Row) -> dict[str, Any]:
         line |= {f"{clock}_seconds{end}": seconds for end, seconds in ends.items()}
     if row.device_interval is not None and "device" not in row.estimates:
         line |= {"device_seconds_low": row.device_interval[0], "device_seconds_high": row.device_interval[1]}
+    if row.cold is not None:
+        line |= {"cold_over_hot": row.over_hot, "cold_input_sets": row.cold.sets}
+        line["cache_bytes"] = row.cold.cache_bytes
     if row.work is not None:
         line |= {"flops": row.work.flops, "bytes": row.work.bytes}
     if row.peak is not None:

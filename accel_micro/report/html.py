@@ -193,6 +193,7 @@ def _row(row: Row, number: int) -> dict[str, Any]:
         "direction": row.case.direction,
         "dtype": layout.short_dtype(row.case.dtype),
         "shape": row.case.shape,
+        "over_hot": layout.over_hot(row),
         "search": _search_text(row),
         "clock": row.clock,
         "time": units.time_text(e),
@@ -267,6 +268,8 @@ def _row_facts(row: Row) -> list[tuple[str, str]]:
         if rate is not None:
             of = f" of {units.quantity(peak, unit)}" if units.is_finite_positive(peak) else ""
             found.append((unit, units.quantity(rate, unit) + of))
+    if row.cold is not None:
+        found.append(("cold inputs", words.cold_inputs(row.cold)))
     if row.check is not None:
         check = f"{row.check.error:.2g}, allowed {row.check.tolerance:.2g}, against {row.check.reference}"
         found.append(("relative error", check))

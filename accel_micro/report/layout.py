@@ -99,6 +99,11 @@ def _share(row: Row) -> str:
     return units.percent(row.rate.share_of_peak) if known else ""  # type: ignore[union-attr, arg-type]
 
 
+def over_hot(row: Row) -> str:
+    """`2.3×` of a cold case: its time over that of the hot one."""
+    return "" if row.over_hot is None else units.factor(row.over_hot)
+
+
 def _memory(row: Row) -> str:
     return "" if row.peak_memory_bytes is None else units.byte_count(row.peak_memory_bytes)
 
@@ -114,6 +119,7 @@ _COLUMNS: Final = (
     Column("shape", "shape", lambda row: words.clean(row.case.shape)),
     Column("full", "median [interval]", _median("full"), "right", " ["),
     Column("short", "median", _median("short"), "right", " ± "),
+    Column("cold", "cold ÷ hot", over_hot, "right"),
     Column("rate", "rate", _rate, "right"),
     Column("share", "of peak", _share, "right"),
     Column("dispatch", "dispatch", _clock("dispatch"), "right"),
@@ -140,6 +146,7 @@ _STEPS: Final[tuple[tuple[tuple[str, ...], int], ...]] = (
     (("rate",), 20),
     (("bound",), 20),
     ((), 16),
+    (("cold",), 16),
     (("share",), 16),
     (("bound short",), 16),
 )

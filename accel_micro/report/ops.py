@@ -17,6 +17,7 @@ import accel_micro
 from accel_micro.catalogue import Listed, Listing
 from accel_micro.report.layout import short_dtype
 from accel_micro.report.words import clean, count
+from accel_micro.shapes import is_cold
 
 Format = Literal["table", "json", "csv"]
 
@@ -115,9 +116,11 @@ def _head(listing: Listing, device: str, rows: tuple[Listed, ...]) -> Iterator[s
     seconds = sum(row.seconds for row in rows)
     known = sum(row.known for row in rows)
     ran = f"{known} of them ran here before" if known else "a guess: nothing was measured here yet"
+    cold = sum(is_cold(case.shape) for row in rows for case in row.cases)
+    of_them = f", {cold} of them with cold inputs" if cold else ""
     yield (
         f"{count(len(rows), 'op')} in {count(len(dict.fromkeys(r.family for r in rows)), 'family', 'families')} on "
-        f"{device}. Profile {listing.profile}: {count(total, 'case')}, "
+        f"{device}. Profile {listing.profile}: {count(total, 'case')}{of_them}, "
         f"{count(listing.rounds, 'process', 'processes')} each, about {duration(seconds)} ({ran})"
     )
     skipped: dict[str, int] = {}

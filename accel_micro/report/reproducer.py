@@ -17,6 +17,7 @@ from accel_micro.catalogue.standalone import NotStandalone, Standalone, standalo
 from accel_micro.definition import Op
 from accel_micro.measure import CLOCKS
 from accel_micro.measure.records import Case
+from accel_micro.shapes import is_cold
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -87,7 +88,10 @@ def reproducer(op: Op, case: Case, *, clock: str = "throughput", note: str = "")
     if lacking:
         raise NotStandalone(f"{op.name} cannot be made a script of its own: it asks for t.{lacking[0]}")
     stack = "stack" if "within" in needed.words else ""
+    cold = is_cold(case.shape)
     own = _own_imports(kind, method, stack)
+    own += ["import itertools"] if cold else []
+    own += ["import math"] if cold and "integers" in needed.words else []
     options = {
         "kind": kind,
         "device": case.device,
@@ -97,6 +101,8 @@ def reproducer(op: Op, case: Case, *, clock: str = "throughput", note: str = "")
         "stack": stack,
         "method": method,
         "queued": method in {"dispatch", "device"},
+        "cold": cold,
+        "reads": _reads(op, case),
         **_facts(case, kind, method),
     }
     call = _call(needed.name, op.arguments(case.shape))
@@ -116,6 +122,12 @@ def _method(clock: str, kind: str) -> str:
     if clock == "latency" or (clock in {"dispatch", "device"} and kind == "cuda"):
         return clock
     return "whole" if kind == "cpu" else "slope"
+
+
+def _reads(op: Op, case: Case) -> int | None:
+    """Bytes of its inputs that a call reads, about, where the op states what it moves: half of that; else None."""
+    moved = op.stated_work("forward", case.dtype, case.shape).get("bytes")
+    return None if moved is None else max(1, round(moved / 2))
 
 
 def _facts(case: Case, kind: str, method: str) -> dict[str, Any]:
@@ -170,6 +182,8 @@ def _heading(case: Case, clock: str, method: str, note: str) -> str:
     how = _HOW[method]
     if clock not in {"throughput", method}:
         how = f"There is no {clock} clock of {case.device} here, so throughput is read. {how}"
+    if is_cold(case.shape):
+        how += " Each call takes the next of many sets of inputs, so that no cache holds them."
     asked = f'"{name}"' if "'" in name else shlex.quote(name)
     paragraphs = [
         f"How long PyTorch takes for {case}.",

@@ -6,14 +6,15 @@ Pure. Tables, exports and the page all read rows, so that they cannot disagree.
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeVar
 
 from accel_micro.measure.flags import REMEDIES
 from accel_micro.measure.process import CLOCKS
-from accel_micro.measure.records import Case, Check, Failure, Peak, Record, Work
+from accel_micro.measure.records import Case, Check, Cold, Failure, Peak, Record, Work
 from accel_micro.report.units import is_finite_positive
 from accel_micro.results.trials import WITHHELD
+from accel_micro.shapes import hot, is_cold
 from accel_micro.stats.estimate import Estimate, estimate
 
 HEADLINE_CLOCKS: Final = ("throughput", "latency", "device", "dispatch")
@@ -72,6 +73,9 @@ class Row:
         peak_memory_bytes: the largest over the processes.
         device_interval: bounds of the device's seconds per call where it has no clock, the widest over the processes.
         records: the processes it was made from.
+        cold: how its inputs were kept out of the cache, of the last process; None where they were not.
+        over_hot: of such a case, its time over that of the case with the same shape and hot inputs, by the device clock
+            where both have it, for launches do not depend on caches, else by the one that stands for the case.
     """
 
     case: Case
@@ -90,6 +94,8 @@ class Row:
     peak_memory_bytes: int | None
     device_interval: tuple[float, float] | None
     records: tuple[Record, ...]
+    cold: Cold | None = None
+    over_hot: float | None = None
 
     @property
     def clock(self) -> str | None:
@@ -195,12 +201,32 @@ def collect(records: Iterable[Record], *, sessions: Literal["latest", "all"] = "
             session = max(tried, key=lambda record: record.started).session
             tried = [record for record in tried if record.session == session]
         rows.append(make_row(tried))
+    rows = _beside_hot(rows)
     by_count = sorted(skipped.items(), key=lambda item: -len(item[1]))
     return Report(
         families=_families(rows),
         failed=tuple(row for row in rows if row.failures),
         skips=tuple(Skip(reason, tuple(cases)) for reason, cases in by_count),
     )
+
+
+def _beside_hot(rows: Sequence[Row]) -> list[Row]:
+    """The rows, cold ones with what their time is over that of their hot case, where that was timed."""
+    times = {_place(row): row.estimates for row in rows}
+
+    def beside(row: Row) -> Row:
+        other = times.get(_place(row, hot(row.case.shape)), {})
+        both = [clock for clock in ("device", *HEADLINE_CLOCKS) if clock in row.estimates and clock in other]
+        if row.cold is None or not both:
+            return row
+        return replace(row, over_hot=row.estimates[both[0]].seconds / other[both[0]].seconds)
+
+    return [beside(row) for row in rows]
+
+
+def _place(row: Row, shape: str | None = None) -> tuple[str, str, str, Case]:
+    case = row.case if shape is None else replace(row.case, shape=shape)
+    return row.machine, row.build, row.environment, case
 
 
 def make_row(records: Sequence[Record]) -> Row:
@@ -234,6 +260,7 @@ def make_row(records: Sequence[Record]) -> Row:
         peak_memory_bytes=max(memory, default=None),
         device_interval=_widest([record.device_interval for record in records if record.device_interval]),
         records=tuple(records),
+        cold=_last(record.cold for record in records),
     )
 
 
@@ -327,13 +354,19 @@ def _families(rows: Sequence[Row]) -> tuple[Family, ...]:
 
 
 def _ordered(rows: Sequence[Row]) -> tuple[Row, ...]:
-    ops, dtypes, shapes = (
-        _ranks(getattr(row.case, name) for row in rows) for name in ("op", "dtype", "shape")
-    )
+    """By op, direction, dtype and shape; a cold case right behind its hot one."""
+    ops, dtypes = (_ranks(getattr(row.case, name) for row in rows) for name in ("op", "dtype"))
+    shapes = _ranks(hot(row.case.shape) for row in rows)
 
-    def key(row: Row) -> tuple[int, bool, int, int]:
-        case = row.case
-        return ops[case.op], case.direction != "forward", dtypes[case.dtype], shapes[case.shape]
+    def key(row: Row) -> tuple[int, bool, int, int, bool]:
+        case, shape = row.case, row.case.shape
+        return (
+            ops[case.op],
+            case.direction != "forward",
+            dtypes[case.dtype],
+            shapes[hot(shape)],
+            is_cold(shape),
+        )
 
     return tuple(sorted(rows, key=key))
 

@@ -16,6 +16,7 @@ STYLES: Final = {"op": "bold", "flags": "yellow", "direction": "dim", "dtype": "
 
 NOTES: Final = {
     "short": "± is the larger half of the interval.",
+    "cold": "Cold ÷ hot: how many times as long a call takes, or on a GPU the device, when no cache holds its inputs.",
     "share": "Of peak: FLOP/s or B/s, whichever is nearer to what this machine was measured to reach.",
     "bound": "Launch 3×: enqueueing a call takes 3 times as long as the device then works on it.",
     "bound short": "Launch: enqueueing a call takes longer than the device then works on it.",

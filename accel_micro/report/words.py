@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from accel_micro.measure.flags import REMEDIES
+from accel_micro.measure.records import Cold
 from accel_micro.report import units
 from accel_micro.report.rows import Report, Row
 from accel_micro.stats.estimate import FEWEST_PROCESSES, Estimate
@@ -49,6 +50,10 @@ GLOSSARY: Final[dict[str, str]] = {
     "device-bound": "Running a call takes longer than enqueueing it: the host waits for the device.",
     "peak": (
         "What this machine was measured to reach with this dtype and size of data, not what its maker states."
+    ),
+    "cold": (
+        "A case whose calls take many sets of the same inputs in turn, so many that no cache holds them; in other "
+        "cases each call finds its inputs where the last one left them."
     ),
     "first call": "The very first call in a process: initialisation, choice of algorithm, compilation.",
 }
@@ -184,6 +189,12 @@ def first_call(row: Row) -> str:
     if not row.compile_seconds:
         return total
     return f"{total}, {units.quantity(row.compile_seconds, 's')} compiling"
+
+
+def cold_inputs(cold: Cold) -> str:
+    """`9 sets in turn, of which a call reads 8.00 MB each; cache 33.6 MB (32 MiB, from /sys…)`."""
+    read, cache = units.byte_count(round(cold.read_bytes)), units.byte_count(cold.cache_bytes)
+    return f"{cold.sets} sets in turn, of which a call reads {read} each; cache {cache} ({cold.cache})"
 
 
 def device_interval(low: float, high: float) -> str:

@@ -3,6 +3,7 @@
 python -m benchmarks.harness clocks --device cuda   # our clocks against each other and CUPTI, and times without a sync
 python -m benchmarks.harness clocks --device-only   # our device clock against CUPTI alone, for a whole profile
 python -m benchmarks.harness check --device cuda    # every case of a profile against float64, nothing timed
+python -m benchmarks.harness cold --device cuda     # times of cold cases by how much data lies between two uses
 python -m benchmarks.harness gate                   # medians of twenty processes, raw and gated
 python -m benchmarks.harness help                   # how soon `accel-micro --help` answers
 python -m benchmarks.harness launch                 # asv's processes by fork and by spawn, 24 cases
@@ -25,6 +26,7 @@ from typing import Any
 
 from benchmarks.harness.check import check
 from benchmarks.harness.clocks import clocks
+from benchmarks.harness.cold import cold
 
 _ONE_PROCESS = """
 import json, sys, torch
@@ -334,6 +336,11 @@ def main() -> None:
     )
     command.add_argument("--seconds", type=float, default=120.0, help="most a case may take")
     command.set_defaults(run=check)
+    command = commands.add_parser("cold", help="times by how much data lies between two uses")
+    command.add_argument("--device", default="cpu")
+    command.add_argument("--bench", default="")
+    command.add_argument("--turns", type=int, default=15)
+    command.set_defaults(run=cold, benchmarks=Path(__file__).parents[1])
     command = commands.add_parser("gate", help="raw and gated medians of many processes")
     command.add_argument("--processes", type=int, default=20)
     command.add_argument("--budget", type=float, default=3.0)

@@ -106,8 +106,8 @@ def _opened(
 ) -> Iterator[_Opened]:
     import torch
 
-    from accel_micro.measure.case import _Prepared
     from accel_micro.measure.inputs import Inputs
+    from accel_micro.measure.prepared import Prepared
     from accel_micro.measure.sampling import opened
 
     cls().setup(device_name, dtype, shape)
@@ -116,7 +116,7 @@ def _opened(
     with contextlib.ExitStack() as stack:
         device = stack.enter_context(opened(device_name))
         inputs = Inputs(torch.device(device_name), getattr(torch, dtype), differentiate=backward)
-        prepared = _Prepared.of(lambda t: cls.op.build(t, arguments, stack), inputs, backward)
+        prepared = Prepared.of(lambda t: cls.op.build(t, arguments, stack), inputs, backward)
         stack.enter_context(torch.set_grad_enabled(backward))
         yield _Opened(device, prepared, inputs)
 
@@ -128,6 +128,7 @@ def read_clocks(
     from accel_micro.measure import case as case_module
     from accel_micro.measure import plausibility
     from accel_micro.measure.correctness import tensors_of
+    from accel_micro.measure.counting import count
     from accel_micro.measure.records import Peak, Work
     from accel_micro.measure.sampling import Sampler
 
@@ -139,7 +140,7 @@ def read_clocks(
             sampler = Sampler(device, opened.call, _BUDGET_SECONDS)
             outputs = tensors_of(prepared.result(sampler.first_call()))
             stated = cls.op.stated_work(direction, dtype, shape)
-            flops, moved, convolves = case_module._count(prepared, stated, opened.inputs, outputs)
+            flops, moved, convolves = count(prepared, stated, opened.inputs, outputs)
             work = Work(flops, moved, flops / stated.get("saving", 1.0))
             del outputs
         with row.phase("peak"):

@@ -1,5 +1,6 @@
 """The real asv on a tiny suite whose ops answer at once, or do not answer at all."""
 
+import itertools
 import json
 import re
 import signal
@@ -309,6 +310,43 @@ def test_real_ops_are_measured(suite: Suite) -> None:
     assert add.clocks["throughput"].calls_per_block > 1, "asv_runner would time single calls"
     assert too_big.failure is not None and too_big.failure.kind == "out of memory"
     assert wrong.failure is not None and wrong.failure.kind == "wrong result"
+
+
+def test_cold_cases_are_measured_beside_hot_ones(suite: Suite) -> None:
+    suite.add(
+        "real",
+        """
+        @op(quick=["n=1000000"], cold=["n=1000000"], backward=False)
+        def add(t, n):
+            a, b = t(n), t(n)
+            return lambda: a + b
+
+
+        @op(standard=["n=8"], cold=["n=8"], backward=False)
+        def too_small(t, n):
+            a = t(n)
+            return lambda: a + a
+        """,
+        fake=False,
+    )
+    suite.asv("run", profile="quick")
+    assert [record.case.shape for record in records(suite)] == ["n=1000000"], "quick runs none"
+    done = suite.asv("run", profile="standard")
+    assert done.code == 0, done.output
+    # the latest of each case
+    by_shape = {(r.case.op, r.case.shape): r for r in records(suite) if r.case.dtype == "float32"}
+    cold = by_shape["real.add", "n=1000000 cache=cold"]
+    assert cold.cold is not None and cold.cold.sets * cold.cold.read_bytes > 2 * cold.cold.cache_bytes
+    assert len(cold.clocks["throughput"].samples) == 20
+    assert by_shape["real.add", "n=1000000"].cold is None
+    assert "4096 are the most" in str(by_shape["real.too_small", "n=8 cache=cold"].skipped)
+    result = stored(suite)["real.add.time_forward"]
+    shapes = result["params"][2]
+    assert shapes == ["'n=1000000'", "'n=1000000 cache=cold'"]
+    timed = dict(zip(itertools.product(*result["params"]), result["result"], strict=True))
+    assert all(timed["'cpu'", "'float32'", shape] > 0 for shape in shapes)
+    table = suite.asv("show", "--details", records(suite)[0].build).output
+    assert "n=1000000 cache=cold" in table
 
 
 def test_forking_is_faster_than_spawning(suite: Suite, capsys: pytest.CaptureFixture[str]) -> None:

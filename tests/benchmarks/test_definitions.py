@@ -1,6 +1,7 @@
 """Every definition: readable in a glance, every shape of it runs, and the profiles hold what they promise."""
 
 import inspect
+import math
 import subprocess
 import sys
 import textwrap
@@ -10,9 +11,15 @@ import torch
 
 from accel_micro.definition import CPU_MOST_FLOPS
 from accel_micro.dtypes import NARROW
+from accel_micro.measure.cold import MOST_BYTES, MOST_SETS, Footprint
+from accel_micro.measure.correctness import tensors_of
+from accel_micro.measure.prepared import Prepared
 from accel_micro.profiles import PROFILES
+from accel_micro.shapes import hot
 
 from .families import FAMILIES, OPS, result_of, shape_only
+
+MIB = 1 << 20
 
 QUICK_CASES_AT_MOST = 75
 """float32 on a CPU: at some two seconds a case `quick` then takes less than three minutes."""
@@ -66,7 +73,7 @@ def test_a_definition_is_at_most_ten_lines(name: str) -> None:
 def test_each_shape_has_one_name_and_is_short(name: str) -> None:
     op = OPS[name]
     assert max(map(len, op.all_shapes)) <= 70
-    assert len({tuple(sorted(op.arguments(shape).items())) for shape in op.all_shapes}) == len(op.all_shapes)
+    assert len({tuple(sorted(op.arguments(shape).items())) for shape in op.hot_shapes}) == len(op.hot_shapes)
     for shapes in op.shapes.values():
         assert len(set(shapes)) == len(shapes)
 
@@ -83,6 +90,35 @@ def test_every_shape_builds_and_runs(name: str) -> None:
         out = result_of(OPS[name].build(inputs, OPS[name].arguments(shape)))
         assert out.device.type == "meta" or name == "memory.many"
         assert out.numel() > 0
+
+
+COLD = [(name, shape) for name, op in OPS.items() for shape in op.cold_shapes]
+
+
+@pytest.mark.parametrize(("name", "shape"), COLD)
+def test_a_cold_shape_fits_a_cache_and_its_sets_a_graph_and_a_machine(name: str, shape: str) -> None:
+    """In float32: hot it fits the 32 MiB of a processor; cold it can be made on one with 384 MiB, and on an H100."""
+    op, inputs = OPS[name], shape_only()
+    prepared = Prepared.of(lambda t: op.build(t, op.arguments(shape)), inputs, backward=False)
+    outputs = tensors_of(prepared.result(prepared.call()))
+    footprint = Footprint.of(prepared, inputs, outputs, op.stated_work("forward", "float32", shape))
+    assert 0 < footprint.read_bytes + sum(out.nbytes for out in outputs) < 32 * MIB
+    for cache, most_sets in ((384 * MIB, MOST_SETS), (50 * MIB, 500)):
+        sets = math.floor(2 * cache / footprint.read_bytes) + 1
+        assert sets <= most_sets
+        assert name == "indexing.embedding" or sets * footprint.held_bytes <= MOST_BYTES
+    assert 101 * MIB / footprint.read_bytes * footprint.held_bytes <= MOST_BYTES
+
+
+def test_what_comes_from_memory_in_networks_is_measured_cold() -> None:
+    families = {name.partition(".")[0] for name, _ in COLD}
+    assert families == {
+        "matmul", "conv2d", "attention", "pointwise", "reduction", "normalization", "indexing", "layout"
+    }  # fmt: skip
+    assert not any(shape in OPS[name].shapes["quick"] for name, shape in COLD), (
+        "quick stays below three minutes"
+    )
+    assert all(hot(shape) not in OPS[name].shapes["full"] for name, shape in COLD), "beside it in standard"
 
 
 STATED = [name for name, op in OPS.items() if op.swept is not None]

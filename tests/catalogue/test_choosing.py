@@ -26,6 +26,13 @@ def one(t, n):  # type: ignore[no-untyped-def]
     return lambda: torch.exp(x)
 
 
+@op(standard=["n=1", "n=2"], cold=["n=2"], backward=False, dtypes=("float32",))
+def warm(t, n):  # type: ignore[no-untyped-def]
+    """One direction, with a cold case."""
+    x = t(n)
+    return lambda: torch.exp(x)
+
+
 OPS = [both, one]
 BOTH, ONE = both.op.name, one.op.name
 
@@ -100,3 +107,12 @@ def test_eight_candidates_are_listed_and_each_names_itself() -> None:
     with pytest.raises(NotOneCase) as error:
         chosen("one")
     assert len(str(error.value).split("\n")) == 1 + 5, "those that do not exist are no candidates"
+
+
+def test_a_cold_case_is_chosen_by_its_name_or_where_it_is_asked_for() -> None:
+    def shape(text: str) -> str:
+        return choose([warm], text, ("cpu",)).case.shape
+
+    assert shape("n=2") == "n=2", "what meant one case still does"
+    assert shape("n=2 cache=cold") == shape("warm .*cold") == "n=2 cache=cold"
+    assert shape(str(warm.case("forward", "cpu", "float32", "n=2 cache=cold"))) == "n=2 cache=cold"

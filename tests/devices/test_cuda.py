@@ -16,6 +16,7 @@ from accel_micro.measure.case import measure_case
 from accel_micro.measure.inputs import Inputs
 from accel_micro.measure.plausibility import impossible
 from accel_micro.measure.records import Case, Peak, Work
+from accel_micro.measure.rotation import rotating
 from accel_micro.measure.sampling import Sampler, opened
 
 pytestmark = [
@@ -151,3 +152,24 @@ def test_copies_are_timed_as_the_call_makes_them_and_not_as_a_graph_does(gpu: De
         ours = queue.device(queue.device_calls(5e-3)) * (queue.busy_share() or 0.0)
         assert not queue.device_flags
         assert 0.8 < ours / queue._by_profiler(50) < 1.25
+
+
+def test_cold_inputs_keep_the_device_longer_and_a_graph_holds_whole_rounds(gpu: Device) -> None:
+    cache = gpu.last_level_cache()
+    assert cache is not None
+    numbers = cache.bytes // 64  # two operands and the result of an addition fit many times
+
+    def operands() -> Any:
+        a, b = (torch.randn(numbers, device="cuda") for _ in range(2))
+        return lambda: a + b
+
+    sets = 2 * cache.bytes // (8 * numbers) + 1
+    calls = [operands() for _ in range(sets)]
+    hot, cold = gpu.queue(calls[0]), gpu.queue(rotating(calls), sets)
+    counts = [queue.device_calls(5e-3) for queue in (hot, cold)]
+    assert counts[1] % sets == 0
+    assert cold.device_flags == ()
+    seconds = [
+        min(queue.device(count) for _ in range(9)) for queue, count in zip((hot, cold), counts, strict=True)
+    ]
+    assert seconds[1] > seconds[0]

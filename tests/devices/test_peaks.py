@@ -100,3 +100,23 @@ def test_each_call_of_a_lazy_peak_is_a_step_of_its_own(
     device, calls = LazyCpu("cpu"), []
     peaks._best_rate(device, lambda: calls.append(1), 1.0)
     assert device.marked == len(calls) > 2
+
+
+def test_a_cold_peak_is_that_of_the_size_below_or_of_larger_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu = devices.get("cpu")
+    ladder = {"65536": 300e9, "16777216": 200e9, "67108864": 60e9, "268435456": 20e9}
+    asked: list[tuple[int, ...]] = []
+
+    def measured(device: Any, sizes: tuple[int, ...] = ()) -> dict[str, float]:
+        asked.append(tuple(sizes))
+        return {str(size): 50e9 for size in sizes} if sizes else ladder
+
+    monkeypatch.setattr(peaks, "_measure_bytes", measured)
+    assert peaks.bytes_per_second_cold(cpu, 48e6) == 60e9, (
+        "none of the caches' rates, and a larger rung's if higher"
+    )
+    assert peaks.bytes_per_second_cold(cpu, 140e6) == 50e9
+    assert peaks.bytes_per_second_cold(cpu, 120e6) == 60e9, "67108864 is the power of two below"
+    assert peaks.bytes_per_second(cpu, 48e6) == 200e9, "of a hot case, caches count"
+    assert peaks.bytes_per_second_cold(cpu, 48e6) == 60e9
+    assert asked == [(33554432,), (), (134217728,), (67108864,)], "each is measured once"

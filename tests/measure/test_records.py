@@ -14,6 +14,7 @@ from accel_micro.measure.records import (
     SUFFIX,
     Case,
     Check,
+    Cold,
     Failure,
     Peak,
     Record,
@@ -53,6 +54,8 @@ records = st.builds(
     work=st.none() | st.builds(Work, seconds, seconds, st.none() | seconds),
     peak=st.none() | st.builds(Peak, st.none() | seconds, st.none() | seconds),
     peak_memory_bytes=st.none() | st.integers(0, 10**12),
+    cold=st.none()
+    | st.builds(Cold, st.integers(2, 4096), seconds, st.integers(1, 10**9), text, st.booleans()),
     precision=st.dictionaries(text, st.booleans() | text, max_size=2),
     seconds=st.dictionaries(text, seconds, max_size=2),
     machine=text,
@@ -119,3 +122,10 @@ def test_a_flag_of_another_version_does_not_cost_the_record() -> None:
 def test_every_flag_has_a_remedy_and_prints_its_detail(name: str) -> None:
     assert Flag(name).remedy
     assert str(Flag(name, "7 of 20")) == f"{name} (7 of 20)"
+
+
+def test_a_record_of_warm_inputs_says_nothing_of_cold_ones() -> None:
+    """So that versions which know no cold inputs read it."""
+    case = Case("matmul.mm", "forward", "cpu", "float32", "m=64 k=64 n=64")
+    assert "cold" not in Record(case).to_json()
+    assert Record.from_json(Record(case).to_json()).cold is None

@@ -112,7 +112,7 @@ def test_csv_has_a_line_a_case_whatever_became_of_it() -> None:
 
 def test_every_number_of_the_csv_names_its_unit() -> None:
     dimensionless = {"confidence", "processes", "samples", "spread", "share_of_peak", "dispatch_over_device"}
-    dimensionless |= {"relative_error", "relative_tolerance"}
+    dimensionless |= {"relative_error", "relative_tolerance", "cold_over_hot", "cold_input_sets"}
     units = (
         "seconds",
         "seconds_low",

@@ -177,3 +177,10 @@ def test_size_grows_gently(tmp_path: Path) -> None:
         for r in (1, 2, 3)
     ]
     assert len(page(tmp_path, records)) < 8_000 * 300
+
+
+def test_a_cold_case_says_what_was_cold_and_how_much_that_costs(tmp_path: Path) -> None:
+    text = page(tmp_path, cpu_records())
+    assert "<small>1.3× the hot case</small>" in text
+    assert "129 sets in turn, of which a call reads 2.10 MB each; cache 134 MB (assumed: Linux tells" in text
+    assert text.count("the hot case</small>") == 1, "of that case alone"

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -40,6 +41,14 @@ LISTING = Listing(
                aten=("aten.mm", "aten.t")),
     ),
 )  # fmt: skip
+
+
+def test_cold_cases_are_counted_and_listed_as_such() -> None:
+    cases = tuple(Case("layout.copy", "forward", "cpu", "float32", s) for s in ("n=9", "n=9 cache=cold"))
+    row = replace(listed("layout.copy", "A copy.", 2, 9.0, 0), cases=cases)
+    text = render(Listing("standard", 3, (row,)), cases=True, width=200)
+    assert "Profile standard: 2 cases, 1 of them with cold inputs, 3 processes each" in text
+    assert "    forward float32 n=9 cache=cold\n" in text
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -19,9 +19,9 @@ import torch
 from accel_micro.catalogue.standalone import NotStandalone
 from accel_micro.definition import Op
 from accel_micro.measure import CLOCKS
-from accel_micro.measure.case import _Prepared
 from accel_micro.measure.correctness import tensors_of
 from accel_micro.measure.inputs import Inputs, Timed
+from accel_micro.measure.prepared import Prepared
 from accel_micro.measure.records import Case
 from accel_micro.report.reproducer import reproducer
 from accel_micro.suite import DEVICES, op
@@ -206,7 +206,7 @@ def suited(made: Op, case: Case) -> Any:
     with contextlib.ExitStack() as stack:
         build = lambda inputs: made.build(inputs, made.arguments(case.shape), stack)  # noqa: E731
         if case.direction == "backward":
-            return _Prepared.of(build, inputs, True).call()
+            return Prepared.of(build, inputs, True).call()
         built = build(inputs)
         torch.set_grad_enabled(False)
         return result_of(built)
@@ -488,3 +488,51 @@ def test_it_runs_with_torch_alone(name: str, direction: str, dtype: str, clock: 
     seconds = float(last)
     assert seconds > 0
     assert median.startswith(f"median {1e6 * seconds:.4g} µs per call (quartiles ")
+
+
+# Cold inputs
+
+COLD_CASES = [
+    ("matmul.linear", "forward"),
+    ("normalization.layer_norm", "backward"),
+    ("indexing.embedding", "forward"),
+]
+
+
+def test_a_cold_script(golden: Callable[[str], Any]) -> None:
+    made = OPS["matmul.linear"]
+    script = reproducer(made, Case(made.name, "forward", "cpu", "float32", made.cold_shapes[0]))
+    checked(script)
+    assert golden("txt") == script
+
+
+@pytest.mark.parametrize(("name", "direction"), COLD_CASES)
+def test_a_cold_script_takes_sets_in_turn(name: str, direction: str) -> None:
+    made = OPS[name]
+    (shape,) = made.cold_shapes
+    space = namespace_of(reproducer(made, Case(name, direction, "cpu", "float32", shape)))
+    prepared: list[int] = []
+    called: list[int] = []
+    prepare = space["prepare"]
+
+    def noted(*arguments: Any) -> Callable[[], Any]:
+        call, number = prepare(*arguments), len(prepared)
+        prepared.append(space["Inputs"].made)
+
+        def noting() -> Any:
+            called.append(number)
+            return call()
+
+        return noting
+
+    space["prepare"], space["CACHE"] = noted, 8 << 20
+    call = space["prepare_cold"]()
+    results = [call() for _ in range(2 * len(prepared) + 1)]
+    assert called == [number % len(prepared) for number in range(len(results))]
+    stated = made.stated_work("forward", "float32", shape).get("bytes", float("inf")) / 2
+    read = min(prepared[0], stated)
+    assert len(prepared) == max(2, int(2 * (8 << 20) / read) + 1), (
+        "more than twice the cache, and no set more"
+    )
+    first, last = (tensors_of(results[index])[0] for index in (0, -1))
+    assert torch.equal(first, last)

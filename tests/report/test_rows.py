@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accel_micro.measure.flags import REMEDIES, Flag
-from accel_micro.measure.records import FAILURES, Case, Check, Failure, Peak, Record, Work
+from accel_micro.measure.process import Process
+from accel_micro.measure.records import FAILURES, Case, Check, Cold, Failure, Peak, Record, Work
 from accel_micro.report.rows import Rate, Row, collect, make_row, rate
 from accel_micro.stats.estimate import estimate
 from tests.report.fixtures import cpu_records, h100_records, process
@@ -230,3 +231,42 @@ def test_bounds_of_the_device_s_time_are_the_widest_over_the_processes() -> None
     assert row.device_interval == (1e-6, 5e-6)
     assert Record.from_json(json.loads(json.dumps(first.to_json()))) == first
     assert collect([record()]).rows[0].device_interval is None
+
+
+COLD = Cold(9, 8e6, 33_554_432, "paper")
+
+
+def beside(hot: dict[str, float], cold: dict[str, float], shape: str = CASE.shape) -> Row:
+    """The row of a cold case beside a hot one; seconds by clock."""
+    records = [
+        Record(replace(CASE, shape=f"{CASE.shape} cache=cold"), clocks=_read(cold), cold=COLD),
+        Record(replace(CASE, shape=shape), clocks=_read(hot)),
+    ]
+    return next(row for row in collect(records).rows if row.cold)
+
+
+def _read(seconds: dict[str, float]) -> dict[str, Process]:
+    return {clock: process(value, device="cuda", clock=clock) for clock, value in seconds.items()}
+
+
+def test_a_cold_case_is_held_against_its_hot_one() -> None:
+    assert beside({"throughput": 1e-5}, {"throughput": 3e-5}).over_hot == pytest.approx(3.0)
+    launch_bound = {"throughput": 1e-5, "dispatch": 1e-5}
+    row = beside({**launch_bound, "device": 2e-6}, {**launch_bound, "device": 5e-6})
+    assert row.over_hot == pytest.approx(2.5), "a launch takes as long either way"
+    assert beside({"throughput": 1e-5}, {"latency": 3e-5}).over_hot is None
+    assert beside({"throughput": 1e-5}, {"throughput": 3e-5}, "m=8 k=8 n=8").over_hot is None
+    assert beside({}, {"throughput": 3e-5}).over_hot is None
+
+
+def test_a_cold_case_stands_right_behind_its_hot_one() -> None:
+    shapes = ("n=1", "n=2", "n=3", "n=1 cache=cold", "n=3 cache=cold")
+    records = [
+        replace(record(), case=replace(CASE, dtype=dtype, shape=shape))
+        for dtype in ("float32", "bfloat16")
+        for shape in shapes
+    ]
+    (family,) = collect(records).families
+    assert [row.case.shape for row in family.rows] == [
+        "n=1", "n=1 cache=cold", "n=2", "n=3", "n=3 cache=cold"
+    ] * 2  # fmt: skip

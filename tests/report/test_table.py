@@ -78,7 +78,7 @@ def test_a_wider_console_never_shows_less(width: int, more: int) -> None:
 def test_columns_are_dropped_in_the_order_that_is_stated() -> None:
     seen = [{column.key for column in layout.layout(ROWS, width).columns} for width in range(200, 60, -1)]
     gone = [before - after for before, after in pairwise(seen) if before - after]
-    single = ("full", "rate", "bound", "share", "bound short")
+    single = ("full", "rate", "bound", "cold", "share", "bound short")
     assert gone == [
         {"memory"},
         {"latency"},
