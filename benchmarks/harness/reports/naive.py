@@ -1,0 +1,45 @@
+"""Stopwatches of other harnesses, as the reports describe them."""
+
+from collections.abc import Callable
+from statistics import mean, median
+from time import sleep
+from typing import Final
+
+from accel_micro.devices.base import Call, Device
+
+Witness = Callable[[int], float]
+"""True seconds per call, over about that many calls."""
+
+WARM_SECONDS: Final = 25e-3
+MEASURED_SECONDS: Final = 100e-3
+"""Of triton's do_bench, as it comes."""
+
+
+def synchronised(device: Device, call: Call, calls: int) -> float:
+    """Seconds per call: so many calls, then one synchronisation."""
+    device.synchronize()
+    start = device.now()
+    for _ in range(calls):
+        device.mark_step(call())
+    device.synchronize()
+    return (device.now() - start) / calls
+
+
+def fixed_warm_up(device: Device, call: Call) -> float:
+    """Seconds per call as do_bench takes them, by the host clock: estimate, 25 ms of warm-up, mean over 100 ms."""
+    synchronised(device, call, 1)
+    estimate = synchronised(device, call, 5)
+    for _ in range(max(1, int(WARM_SECONDS / estimate))):
+        call()
+    device.synchronize()
+    return mean(synchronised(device, call, 1) for _ in range(max(1, int(MEASURED_SECONDS / estimate))))
+
+
+def after_pauses(device: Device, call: Call, pause_seconds: float, calls: int) -> float:
+    """Median seconds of single calls, each waited for, with a pause before each."""
+    times = []
+    for _ in range(calls):
+        device.synchronize()
+        sleep(pause_seconds)
+        times.append(synchronised(device, call, 1))
+    return median(times)

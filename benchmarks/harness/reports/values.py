@@ -1,0 +1,193 @@
+"""Inputs whose values change the time: zeros, ones and denormal numbers beside normal data."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from statistics import median
+from typing import Any, Final
+
+import torch
+
+from accel_micro.devices.base import Call, Device
+from accel_micro.measure.case import measure_case
+from accel_micro.measure.inputs import Inputs
+from accel_micro.measure.records import Case
+from accel_micro.measure.sampling import opened
+from accel_micro.report.units import quantity
+from benchmarks.harness.reports import naive
+from benchmarks.harness.reports.row import Attempt, DoesNotApply, Finding, within
+
+_TURNS: Final = 5
+DENORMAL: Final = 1e-39
+"""Below the least normal float32, 1.2e-38."""
+
+Fill = Callable[[torch.Tensor], torch.Tensor]
+
+ZEROS: Final = "zeros"
+FILLS: Final[Mapping[str, Fill]] = {
+    ZEROS: torch.zeros_like,
+    "ones": torch.ones_like,
+    "small integers": lambda x: torch.randint_like(x, -2, 3),
+    "denormals": lambda x: torch.full_like(x, DENORMAL),
+}
+"""What harnesses fill their operands with, from a normal tensor of the same shape."""
+
+
+def _product(t: Inputs, side: int) -> Callable[[], torch.Tensor]:
+    a, b = t(side, side), t(side, side)
+    return lambda: torch.mm(a, b)
+
+
+def _scaling(t: Inputs, elements: int) -> Callable[[], torch.Tensor]:
+    x = t(elements)
+    return lambda: torch.mul(x, 0.5)
+
+
+def by_value(
+    kind: str,
+    dtype: str,
+    build: Callable[[Inputs], Call],
+    what: str,
+    fills: tuple[str, ...],
+    *,
+    flops: float | None = None,
+    seconds: float = 0.05,
+) -> Finding:
+    """The op on its fixed normal data, and the same with operands of other values, in turns.
+
+    Args:
+        seconds: about what a reading lasts.
+    """
+    case = Case("reports.values", "forward", kind, dtype, what)
+    record = measure_case(case, build, clocks=("throughput",), samples=20, budget_seconds=1.5)
+    if record.failure is not None or record.skipped is not None:
+        raise DoesNotApply(str(record.failure or record.skipped))
+    process = record.clocks["throughput"]
+    with opened(kind) as device, torch.no_grad():
+        calls = {"normal": build(_inputs(device, dtype))}
+        for name in fills:
+            calls[name] = build(_Filled(_inputs(device, dtype), FILLS[name]))  # type: ignore[arg-type]
+        times = _in_turns(device, calls, seconds)
+        same = _same_each_time(device, dtype, build)
+    truth, ours = times["normal"], process.median_seconds
+    fastest, slowest = (pick(fills, key=times.__getitem__) for pick in (min, max))
+    farthest = fastest if truth / times[fastest] > times[slowest] / truth else slowest
+    word, right = within(ours, truth)
+
+    def shown(value: float) -> str:
+        return quantity(value, "s") if flops is None else quantity(flops / value, "FLOP/s")
+
+    return Finding(
+        tried=f"{what} {dtype}, {len(calls)} kinds of values in {_TURNS} turns",
+        naive=", ".join(f"{name} {shown(times[name])} ({times[name] / truth:.2f}×)" for name in fills),
+        ours=f"{shown(ours)}; normal data in the same turns {shown(truth)}",
+        does=f"{word}: normal data from a fixed seed, {same}; {farthest} would read "
+        f"{times[farthest] / truth:.2f} times",
+        good=right and same == "the same bits each time",
+        figures={
+            **{f"{name}_seconds": value for name, value in times.items()},
+            "ours_seconds": ours,
+            "flops": flops,
+            "flags": [str(flag) for flag in process.flags],
+        },
+    )
+
+
+def _inputs(device: Device, dtype: str) -> Inputs:
+    return Inputs(torch.device(device.name), getattr(torch, dtype))
+
+
+class _Filled:
+    """Inputs whose tensors have other values."""
+
+    def __init__(self, inputs: Inputs, fill: Fill) -> None:
+        self._inputs, self._fill = inputs, fill
+
+    def __call__(self, *shape: int) -> torch.Tensor:
+        return self._fill(self._inputs(*shape))
+
+
+def _in_turns(device: Device, calls: Mapping[str, Call], seconds: float) -> dict[str, float]:
+    """Median seconds a call of each."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for call in calls.values():
+        naive.synchronised(device, call, 3)
+    counts = {
+        name: max(3, round(seconds / naive.synchronised(device, call, 3))) for name, call in calls.items()
+    }
+    for _ in range(_TURNS):
+        for name, call in calls.items():
+            times[name].append(naive.synchronised(device, call, counts[name]))
+    return {name: median(values) for name, values in times.items()}
+
+
+def _same_each_time(device: Device, dtype: str, build: Callable[[Inputs], Call]) -> str:
+    made: list[list[Any]] = []
+    for _ in range(2):
+        inputs = _inputs(device, dtype)
+        build(inputs)
+        made.append(inputs.made)
+    if not all(torch.equal(one, other) for one, other in zip(*made, strict=True)):
+        return "NOT THE SAME EACH TIME"
+    share = max(float((tensor == 0).double().mean()) for tensor in made[0])
+    return "the same bits each time" if share < 0.01 else f"{100 * share:.0f} % ZEROS"
+
+
+ATTEMPTS: Final = (
+    Attempt(
+        18,
+        "cuda",
+        "CUDA",
+        partial(
+            by_value,
+            "cuda",
+            "bfloat16",
+            partial(_product, side=8192),
+            "mm 8192³",
+            (ZEROS, "small integers"),
+            flops=2.0 * 8192**3,
+            seconds=0.3,
+        ),
+    ),
+    Attempt(
+        19,
+        "cuda",
+        "CUDA",
+        partial(
+            by_value,
+            "cuda",
+            "float16",
+            partial(_product, side=8192),
+            "mm 8192³",
+            ("ones",),
+            flops=2.0 * 8192**3,
+            seconds=0.3,
+        ),
+    ),
+    Attempt(
+        18,
+        "cpu",
+        "CPU",
+        partial(
+            by_value,
+            "cpu",
+            "float32",
+            partial(_product, side=512),
+            "mm 512³",
+            (ZEROS, "small integers", "denormals"),
+            flops=2.0 * 512**3,
+        ),
+    ),
+    Attempt(
+        19,
+        "cpu",
+        "CPU",
+        partial(
+            by_value,
+            "cpu",
+            "float32",
+            partial(_scaling, elements=1 << 16),
+            "65,536 numbers × 0.5",
+            ("ones", "denormals"),
+        ),
+    ),
+)
