@@ -32,7 +32,9 @@ def reports(options: argparse.Namespace) -> None:
     print(f"{len(rows)} rows in {perf_counter() - start:.0f} s; not as they should be: {len(bad)}")
     if options.out:
         data = to_json(rows, options.device, importlib.metadata.version("torch"))
-        Path(options.out).write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        Path(options.out).write_text(
+            json.dumps(data, indent=1, ensure_ascii=False, default=str) + "\n", encoding="utf-8"
+        )
     if bad:
         sys.exit(1)
 

@@ -36,13 +36,17 @@ def _escaped(cell: str) -> str:
 def shown(row: Row) -> str:
     """A few lines for a terminal."""
     report = REPORTS[row.number]
-    title = f"{row.number}. {', '.join(report.issues)} on {row.where}, {row.seconds:.1f} s: {report.said}"
+    title = f"{row.number}. {', '.join(report.issues)} on {row.where}, {row.seconds:.1f} s{_tries(row)}: {report.said}"
     if row.finding is None:
         return f"{title}\n   {row.problem}"
     found = row.finding
     lines = {"tried": found.tried, "naive": found.naive, "ours": found.ours, "does": found.does}
     mark = "" if found.good else "   NOT AS IT SHOULD BE\n"
     return "\n".join([title, *(f"   {name:6s}{text}" for name, text in lines.items()), mark]).rstrip()
+
+
+def _tries(row: Row) -> str:
+    return f", {row.tries} tries" if row.tries > 1 else ""
 
 
 def to_json(rows: Sequence[Row], device: str, torch_version: str) -> dict[str, Any]:

@@ -69,6 +69,7 @@ class Row:
     Attributes:
         number, where: of the attempt. model: of the device that the process had.
         problem: `does not apply: …`, an error, `crashed`, `timed out`; empty when there is a finding.
+        tries: how often it was tried; the finding is that of the last.
     """
 
     number: int
@@ -77,6 +78,7 @@ class Row:
     finding: Finding | None
     problem: str
     seconds: float
+    tries: int = 1
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

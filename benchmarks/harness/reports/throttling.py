@@ -19,6 +19,9 @@ from benchmarks.harness.reports.simulation import GPUS_HERTZ, own_memory, simula
 NVBENCH_SHARE: Final = 0.75
 """nvbench drops a sample below this share of the default clock."""
 
+_EARLIER: Final = 3
+"""Readings before the fall, at the clock that there is: what is usual is known from such."""
+
 _FALL_PROBES: Final = 12
 _FALLEN: Final = 0.6
 
@@ -90,7 +93,8 @@ def planted_fall(kind: str) -> Finding:
         side = 256 if kind == "cpu" else 1024
         a, b = (torch.randn(side, side, device=device.name) for _ in range(2))
         sampler = Sampler(device, lambda: torch.mm(a, b), 1.0)
-        sampler.read(clock)  # an earlier run, at the clock that there is
+        for _ in range(_EARLIER):
+            sampler.read(clock)
         device.fall.probes = _FALL_PROBES  # it fell before the first sample and does not come back
         process = sampler.read(clock)
     return _fall_found(
@@ -126,7 +130,8 @@ def simulated_fall() -> Finding:
     """Report 16 on the GPU of the tests, whose kernels and spins really slow as its clock falls."""
     with simulated_gpus() as (gpus, device), device.session():
         sampler = Sampler(device, gpus.call(10e-6, 40e-6), 0.5)
-        sampler.read("device")  # an earlier run, at the full clock
+        for _ in range(_EARLIER):
+            sampler.read("device")
         gpus.hertz = lambda card, seconds: GPUS_HERTZ * _FALLEN
         process = sampler.read("device")
     return _fall_found(process, "a kernel of 40 µs on a simulated GPU whose clock has fallen to 60 %", "cuda")

@@ -36,13 +36,13 @@ def a_case_that_hangs() -> Finding:
     """Report 4, the watchdog, on the CPU through the real asv."""
     from accel_micro.asv_plugin import session
 
-    own = Path(__file__).parents[3] / "asv.conf.json"
+    root = Path(__file__).parents[3]
     with tempfile.TemporaryDirectory() as name:
         suite = Path(name)
         (suite / "benchmarks").mkdir()
-        (suite / "benchmarks" / "__init__.py").touch()
+        for own in ("benchmarks/__init__.py", "asv.conf.json"):
+            (suite / own).write_text((root / own).read_text(encoding="utf-8"), encoding="utf-8")
         (suite / "benchmarks" / "family.py").write_text(_SUITE, encoding="utf-8")
-        (suite / own.name).write_text(own.read_text(encoding="utf-8"), encoding="utf-8")
         start = perf_counter()
         outcome = session.run(suite, profile="quick", devices=["cpu"])
         seconds = perf_counter() - start
