@@ -7,27 +7,32 @@ import sys
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks.harness.reports.rendering import shown, table, to_json
+from accel_micro.devices.base import DeviceUnavailable
+from benchmarks.harness.reports.rendering import read, shown, table, to_json
 from benchmarks.harness.reports.row import Row
 from benchmarks.harness.reports.running import chosen, run
+
+_NOTHING_TRIED = 3
 
 
 def reports(options: argparse.Namespace) -> None:
     """Try the reports that this device allows, and print what was found; exit code 1 if anything is not as it should.
 
-    A row that does not apply here is no failure.
+    A row that does not apply here is no failure. Exit code 3: this machine does not have the device.
     """
     from benchmarks.harness.reports.attempts import ATTEMPTS
 
     if options.tables:
-        from benchmarks.harness.reports.rendering import read
-
         rows = [row for path in options.tables for row in read(path)]
         print(table(sorted(rows, key=lambda row: row.number)))
         return
     places = chosen(ATTEMPTS, options.device, options.only)
     start = perf_counter()
-    rows = run(places, options.device, lambda row: print(shown(row), flush=True))
+    try:
+        rows = run(places, options.device, lambda row: print(shown(row), flush=True))
+    except DeviceUnavailable as reason:
+        print(f"{options.device} is not to be had here: {reason}", file=sys.stderr)
+        sys.exit(_NOTHING_TRIED)
     bad = [row for row in rows if failed(row)]
     print(f"{len(rows)} rows in {perf_counter() - start:.0f} s; not as they should be: {len(bad)}")
     if options.out:

@@ -95,7 +95,7 @@ class Row:
         return cls(**{**data, "finding": None if finding is None else Finding(**finding)})
 
 
-def within(read: float, truth: float, limit: float = 0.15) -> tuple[str, bool]:
+def within(read: float, truth: float = 1.0, limit: float = 0.15) -> tuple[str, bool]:
     """`right within 3 %` and whether that is as it should be: 15 % is how far two clocks of one process may differ.
 
     >>> within(1.02, 1.0), within(2.0, 1.0)

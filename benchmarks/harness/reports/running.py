@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from time import perf_counter
-from typing import Any
 
+from accel_micro.devices.base import DeviceUnavailable
 from benchmarks.harness.reports.row import Attempt, DoesNotApply, Row
 
 _IMPORTING_SECONDS = 120.0
@@ -37,19 +37,24 @@ def run(
     Args:
         places: as `chosen` gives them. tell: is handed each row as soon as it is there.
         serve: what runs in the process, for tests.
+
+    Raises:
+        DeviceUnavailable: this machine does not have the device.
     """
     rows: list[Row] = []
     worker: _Worker | None = None
-    for place, attempt in places:
-        worker = worker or _Worker(device, serve or served)
-        row, usable = worker.row_of(place, attempt)
-        rows.append(row)
-        tell(row)
-        if not usable:
+    try:
+        for place, attempt in places:
+            worker = worker or _Worker(device, serve or served)
+            row, usable = worker.row_of(place, attempt)
+            rows.append(row)
+            tell(row)
+            if not usable:
+                worker.end()
+                worker = None
+    finally:
+        if worker is not None:
             worker.end()
-            worker = None
-    if worker is not None:
-        worker.end()
     return rows
 
 
@@ -65,7 +70,7 @@ class _Worker:
         self._model: str | None = None
 
     def row_of(self, place: int, attempt: Attempt) -> tuple[Row, bool]:
-        """The row, and whether the process can go on."""
+        """The row, and whether the process can go on. Raises DeviceUnavailable."""
         start = perf_counter()
 
         def lost(problem: str) -> tuple[Row, bool]:
@@ -76,7 +81,9 @@ class _Worker:
             if self._model is None:
                 if not self._pipe.poll(_IMPORTING_SECONDS):
                     return lost(f"not ready after {_IMPORTING_SECONDS:.0f} s")
-                self._model = str(self._pipe.recv())
+                self._model, reason = self._pipe.recv()
+                if reason is not None:
+                    raise DeviceUnavailable(reason)
             start = perf_counter()
             self._pipe.send(place)
             if not self._pipe.poll(attempt.most_seconds):
@@ -120,8 +127,8 @@ def served(pipe: Connection, device: str) -> None:
 def serve(pipe: Connection, device: str, attempts: Sequence[Attempt]) -> None:
     """The same for any attempts."""
     with contextlib.suppress(EOFError, KeyboardInterrupt):
-        model = _model(device)
-        pipe.send(model)
+        model, reason = _model(device)
+        pipe.send((model, reason))
         while True:
             attempt = attempts[pipe.recv()]
             row = tried(attempt, model, 1 if device == "cuda" else _TRIES)
@@ -151,12 +158,13 @@ def tried(attempt: Attempt, model: str, tries: int = 1) -> Row:
     return Row(attempt.number, attempt.where, model, None if problem else finding, problem, seconds, number)
 
 
-def _model(device: str) -> str:
+def _model(device: str) -> tuple[str, str | None]:
+    """Model of the device, or why this machine does not have it."""
     from accel_micro import devices
 
-    found: Any = devices.get(device)
+    found = devices.get(device)
     reason = found.unavailable()
-    return f"not here: {reason}" if reason is not None else str(found.describe().get("model", device))
+    return "" if reason is not None else str(found.describe().get("model", device)), reason
 
 
 def _usable(device: str) -> bool:

@@ -3,6 +3,7 @@
 Truth is known without a synchronisation: by a chain of products until a number of the last is on the host.
 """
 
+from functools import partial
 from statistics import median
 from typing import Final
 
@@ -22,22 +23,20 @@ _CALLS: Final = 20
 _SAMPLES: Final = 10
 
 
-def matmul_without_a_sync() -> Finding:
-    """Report 1: float32, 4096³."""
-    side = 4096
-    with opened("cuda") as device:
+def matmul_without_a_sync(kind: str, side: int) -> Finding:
+    """Report 1, in float32."""
+    with opened(kind) as device:
         work = product(device, side, "large")
         return _unsynchronised(
             device, work.call, work.witness, 2.0 * side**3, "float32", f"mm {side}³ float32", rates=False
         )
 
 
-def impossible_rate() -> Finding:
-    """Report 2: bfloat16, 8192³, as FLOP/s."""
+def impossible_rate(kind: str, side: int) -> Finding:
+    """Report 2: bfloat16, as FLOP/s."""
     import torch
 
-    side = 8192
-    with opened("cuda") as device:
+    with opened(kind) as device:
         normal = torch.nn.functional.normalize(torch.randn(side), dim=0).to(device.name)
         w = (torch.eye(side, device=device.name) - 2 * torch.outer(normal, normal)).to(torch.bfloat16)
         a = torch.randn(side, side).to(device.name, torch.bfloat16)
@@ -69,18 +68,17 @@ def _unsynchronised(
     *,
     rates: bool,
 ) -> Finding:
-    sampler = Sampler(device, call, 1.0)
-    process = sampler.read("throughput", _SAMPLES)
-    truths, unwaited = [], []
-    for _ in range(_TURNS):
-        truths.append(witness(_CALLS))
-        unwaited.append(unsynchronised(device, call, _CALLS))
-        device.synchronize()
-    truth, wrong, ours = median(truths), median(unwaited), process.median_seconds
+    ways = {
+        "ours": naive.block_of_ours(Sampler(device, call, 1.0)),
+        "truth": lambda: witness(_CALLS),
+        "naive": lambda: unsynchronised(device, call, _CALLS),
+    }
+    turns = naive.Turns.read(device, ways, _TURNS)
+    truth, wrong, ours = turns.median("truth"), turns.median("naive"), turns.median("ours")
     peak = Peak(peaks.flops_per_second(device, arithmetic), None)
     problem = plausibility.impossible(wrong, Work(flops, 0.0), peak)
     condemned = plausibility.impossible(ours, Work(flops, 0.0), peak)
-    word, right = within(ours, truth)
+    word, right = within(turns.ratio("ours", "truth"))
     rejects = f"; the time without a wait is rejected: {problem}" if problem else "; IT IS NOT REJECTED"
 
     def shown(seconds: float) -> str:
@@ -102,16 +100,20 @@ def _unsynchronised(
     )
 
 
-def pauses_between_samples() -> Finding:
+def pauses_between_samples(kind: str, side: int) -> Finding:
     """Report 6, on CUDA: single calls after pauses, beside calls without any."""
-    pause, side = 0.1, 1024
-    with opened("cuda") as device:
+    pause = 0.1
+    with opened(kind) as device:
         work = product(device, side, "small")
-        ours = Sampler(device, work.call, 1.0).read("throughput", _SAMPLES).median_seconds
-        truth = median(work.witness(200) for _ in range(_TURNS))
+        ways = {
+            "ours": naive.block_of_ours(Sampler(device, work.call, 1.0)),
+            "truth": lambda: work.witness(200),
+        }
+        turns = naive.Turns.read(device, ways, _TURNS)
         alone = median(naive.synchronised(device, work.call, 1) for _ in range(50))
         paused = naive.after_pauses(device, work.call, pause, 20)
-    word, right = within(ours, truth)
+    ours, truth = turns.median("ours"), turns.median("truth")
+    word, right = within(turns.ratio("ours", "truth"))
     return Finding(
         tried=f"mm {side}³ float32, single calls after pauses of {pause:g} s; truth by a chain: {quantity(truth, 's')}",
         naive=f"{quantity(paused, 's')} after pauses, {quantity(alone, 's')} without",
@@ -159,8 +161,8 @@ def dispatch_apart() -> Finding:
 
 
 ATTEMPTS: Final = (
-    Attempt(1, "cuda", "CUDA", matmul_without_a_sync),
-    Attempt(2, "cuda", "CUDA", impossible_rate),
-    Attempt(6, "cuda", "CUDA", pauses_between_samples),
+    Attempt(1, "cuda", "CUDA", partial(matmul_without_a_sync, "cuda", 4096)),
+    Attempt(2, "cuda", "CUDA", partial(impossible_rate, "cuda", 8192)),
+    Attempt(6, "cuda", "CUDA", partial(pauses_between_samples, "cuda", 1024)),
     Attempt(7, "cuda", "CUDA", dispatch_apart),
 )

@@ -1,8 +1,8 @@
 """Inputs whose values change the time: zeros, ones and denormal numbers beside normal data."""
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from statistics import median
 from typing import Any, Final
 
 import torch
@@ -15,7 +15,6 @@ from benchmarks.harness.reports import naive
 from benchmarks.harness.reports.row import Attempt, Finding, within
 
 _TURNS: Final = 7
-_CLOCK: Final = "throughput"
 OURS: Final = "ours"
 DENORMAL: Final = 1e-39
 """Below the least normal float32, 1.2e-38."""
@@ -61,28 +60,28 @@ def by_value(
         calls = {"normal": build(_inputs(device, dtype))}
         for name in fills:
             calls[name] = build(_Filled(_inputs(device, dtype), FILLS[name]))  # type: ignore[arg-type]
-        sampler = Sampler(device, calls["normal"], 1.0)
-        sampler.warm_up()
-        _, block, _ = sampler.block_of(_CLOCK)  # what times each block of a case
-        times = _in_turns(device, calls, seconds, block)
+        ways = {name: _loop(device, call, seconds) for name, call in calls.items()}
+        ways[OURS] = naive.block_of_ours(Sampler(device, calls["normal"], 1.0))
+        turns = naive.Turns.read(device, ways, _TURNS)
         same = _same_each_time(device, dtype, build)
-    truth, ours = times["normal"], times[OURS]
-    fastest, slowest = (pick(fills, key=times.__getitem__) for pick in (min, max))
-    farthest = fastest if truth / times[fastest] > times[slowest] / truth else slowest
-    word, right = within(ours, truth)
+    ratios = {name: turns.ratio(name, "normal") for name in fills}
+    farthest = max(ratios, key=lambda name: abs(math.log(ratios[name])))
+    word, right = within(turns.ratio(OURS, "normal"))
 
     def shown(value: float) -> str:
         return quantity(value, "s") if flops is None else quantity(flops / value, "FLOP/s")
 
     return Finding(
         tried=f"{what} {dtype}, {len(calls)} kinds of values in {_TURNS} turns",
-        naive=", ".join(f"{name} {shown(times[name])} ({times[name] / truth:.2f}×)" for name in fills),
-        ours=f"{shown(ours)}; a plain loop over normal data {shown(truth)}",
+        naive=", ".join(f"{name} {shown(turns.median(name))} ({ratios[name]:.2f}×)" for name in fills),
+        ours=f"{shown(turns.median(OURS))}; a plain loop over normal data {shown(turns.median('normal'))}",
         does=f"{word}: normal data from a fixed seed, {same}; {farthest} would read "
-        f"{times[farthest] / truth:.2f} times",
+        f"{ratios[farthest]:.2f} times",
         good=right and same == "the same bits each time",
         figures={
-            **{f"{name}_seconds": value for name, value in times.items()},
+            **{f"{name}_seconds": turns.median(name) for name in turns.seconds},
+            **{f"{name}_over_normal": ratio for name, ratio in ratios.items()},
+            "ours_over_normal": turns.ratio(OURS, "normal"),
             "flops": flops,
         },
     )
@@ -102,21 +101,11 @@ class _Filled:
         return self._fill(self._inputs(*shape))
 
 
-def _in_turns(
-    device: Device, calls: Mapping[str, Call], seconds: float, ours: Callable[[], float]
-) -> dict[str, float]:
-    """Median seconds a call of each, and of ours."""
-    times: dict[str, list[float]] = {name: [] for name in (*calls, OURS)}
-    for call in calls.values():
-        naive.synchronised(device, call, 3)
-    counts = {
-        name: max(3, round(seconds / naive.synchronised(device, call, 3))) for name, call in calls.items()
-    }
-    for _ in range(_TURNS):
-        for name, call in calls.items():
-            times[name].append(naive.synchronised(device, call, counts[name]))
-        times[OURS].append(ours())
-    return {name: median(values) for name, values in times.items()}
+def _loop(device: Device, call: Call, seconds: float) -> Callable[[], float]:
+    """Times as many calls as last about that long."""
+    naive.synchronised(device, call, 3)
+    calls = max(3, round(seconds / naive.synchronised(device, call, 3)))
+    return lambda: naive.synchronised(device, call, calls)
 
 
 def _same_each_time(device: Device, dtype: str, build: Callable[[Inputs], Call]) -> str:
