@@ -30,7 +30,7 @@ _WHERE: Final = "XLA, PJRT's CPU client"
 
 @contextmanager
 def _opened() -> Iterator[tuple[Device, Workload]]:
-    """XLA on the CPU on one thread less than may be: what else runs is not waited for."""
+    """PJRT's CPU client, and a product whose length is known by a chain."""
     with opened("xla") as device:
         if not device.on_cpu:
             raise DoesNotApply("these figures are called those of the CPU client; set PJRT_DEVICE=CPU")
@@ -40,20 +40,20 @@ def _opened() -> Iterator[tuple[Device, Workload]]:
 Wrong = Callable[[Device, Call, int], float]
 
 
-def _wrong_way(wrong: Wrong, what: str, how: str) -> Finding:
+def _wrong_way(wrong: Wrong, what: str, how: str, calls: int = _CALLS) -> Finding:
     with _opened() as (device, work):
         problems: list[str | None] = []
 
         def held_to_counters() -> float:
             with device.block() as counted:
-                seconds = wrong(device, work.call, _CALLS)
-            problems.append(not_the_op_alone(counted, _CALLS, device.name))
+                seconds = wrong(device, work.call, calls)
+            problems.append(not_the_op_alone(counted, calls, device.name))
             return seconds
 
         work.witness(1)  # compiles what fetches the number
         ours_block = naive.block_of_ours(Sampler(device, work.call, 2.0))
         device.synchronize()
-        wrong(device, work.call, _CALLS)  # compiles what only this way asks for
+        wrong(device, work.call, calls)  # compiles what only this way asks for
         device.synchronize()
         ways = {"ours": ours_block, "truth": lambda: work.witness(_CALLS), "naive": held_to_counters}
         turns = naive.Turns.read(device, ways, _TURNS)
@@ -62,7 +62,7 @@ def _wrong_way(wrong: Wrong, what: str, how: str) -> Finding:
     word, right = within(turns.ratio("ours", "truth"))
     rejects = f"; the other is rejected: {problem}" if problem else "; THE OTHER IS NOT REJECTED"
     return Finding(
-        tried=f"mm {_SIDE}³ float32, {_CALLS} calls, {what}; truth by a chain of products: {quantity(truth, 's')}",
+        tried=f"mm {_SIDE}³ float32, {calls} calls, {what}; truth by a chain of products: {quantity(truth, 's')}",
         naive=f"{quantity(read, 's')} {how}",
         ours=quantity(ours, "s"),
         does=word + rejects,
@@ -87,7 +87,7 @@ def executed_once() -> Finding:
         device.synchronize()
         return (device.now() - start) / calls
 
-    return _wrong_way(overwritten, "each result replaced by the next, one mark, one wait", "a call")
+    return _wrong_way(overwritten, "each result replaced by the next, one mark, one wait", "a call", 100)
 
 
 def not_waited_for() -> Finding:
