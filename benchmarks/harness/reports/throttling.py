@@ -109,7 +109,7 @@ def _fall_found(process: Process, what: str, kind: str) -> Finding:
     told = [flag for flag in flags if flag.startswith(("throttled", "speed-corrected", "low clock"))]
     return Finding(
         tried=what,
-        naive=f"{left} of {process.blocks_taken} samples are left where those below {NVBENCH_SHARE:.0%} "
+        naive=f"{left} of {process.blocks_taken} samples are left where those below {100 * NVBENCH_SHARE:.0f} % "
         "of the default clock are dropped",
         ours=f"{len(process.samples)} samples, median {quantity(process.median_seconds, 's')} "
         f"(raw {quantity(process.raw_median_seconds, 's')})",

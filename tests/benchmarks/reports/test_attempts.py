@@ -12,7 +12,8 @@ import torch
 from accel_micro.devices import full_speed, store
 from accel_micro.devices.base import Call
 from accel_micro.devices.mps import Mps
-from benchmarks.harness.reports import itself, metal, naive, throttling, values, warming
+from accel_micro.measure.records import Case, Failure, Record
+from benchmarks.harness.reports import itself, metal, naive, precision, throttling, values, warming
 from benchmarks.harness.reports.row import Finding, Row
 from benchmarks.harness.reports.simulation import own_memory, simulated_gpus, simulated_mps
 from tests.devices import simulated_mps as simulation
@@ -200,3 +201,13 @@ def test_the_command_tries_what_can_be_tried_on_a_cpu(tmp_path: Path) -> None:
 
 def _own(row: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in row.items() if name not in ("issues", "reported")}
+
+
+def test_an_honest_op_that_is_refused_is_a_row_to_be_ashamed_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(case: Case, *arguments: object, **named: object) -> Record:
+        return Record(case, failure=Failure("implausible", "twice the peak"))
+
+    monkeypatch.setattr(precision, "measure_case", refused)
+    finding = precision.flipped("cpu", 8, precision._medium, "medium")
+    assert not finding.good
+    assert finding.does == "REJECTS AN HONEST TIME: implausible: twice the peak"
