@@ -10,6 +10,7 @@ python -m benchmarks.harness launch                 # asv's processes by fork an
 python -m benchmarks.harness ledger                 # a ledger of three years: sync, list, resolve a range
 python -m benchmarks.harness compare                # ten thousand cases of two builds, from files to the table
 python -m benchmarks.harness publish                # the pages of a year of builds and five hundred cases
+python -m benchmarks.harness reports --device cpu   # public reports on other harnesses, tried here
 """
 
 import argparse
@@ -27,6 +28,7 @@ from typing import Any
 from benchmarks.harness.check import check
 from benchmarks.harness.clocks import clocks
 from benchmarks.harness.cold import cold
+from benchmarks.harness.reports.command import add_options
 
 _ONE_PROCESS = """
 import json, sys, torch
@@ -368,6 +370,7 @@ def main() -> None:
     command.add_argument("--processes", type=int, default=3)
     command.add_argument("--runs", type=int, default=1)
     command.set_defaults(run=publish)
+    add_options(commands.add_parser("reports", help="public reports on other harnesses, tried here"))
     options = parser.parse_args()
     options.run(options)
 
