@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 from accel_micro.devices.base import Call, Device, DeviceUnavailable
+from accel_micro.devices.precision import float32_modes
 from accel_micro.host.cards import fingerprint
 
 _PROPERTIES: Final = {
@@ -166,7 +167,7 @@ class Accelerator(Device):
 
         return {
             "threads": torch.get_num_threads(),
-            "float32_matmul_precision": torch.get_float32_matmul_precision(),
+            **float32_modes(),
             "deterministic": torch.are_deterministic_algorithms_enabled(),
         }
 

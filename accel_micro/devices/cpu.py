@@ -6,6 +6,7 @@ from typing import Any
 
 from accel_micro import host
 from accel_micro.devices.base import Call, Device, quiet_stderr
+from accel_micro.devices.precision import float32_modes
 from accel_micro.host import caches, cgroups
 
 
@@ -80,7 +81,7 @@ class Cpu(Device):
         mkldnn: Any = torch.backends.mkldnn
         return {
             "threads": torch.get_num_threads(),
-            "float32_matmul_precision": torch.get_float32_matmul_precision(),
+            **float32_modes(mkldnn_matmul_precision="mkldnn.matmul", mkldnn_conv_precision="mkldnn.conv"),
             "mkldnn": bool(mkldnn.is_available() and mkldnn.enabled),
             "deterministic": torch.are_deterministic_algorithms_enabled(),
             "capability": torch.backends.cpu.get_cpu_capability(),

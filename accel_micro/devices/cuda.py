@@ -9,6 +9,7 @@ from typing import Any, Final
 from accel_micro.devices import proof
 from accel_micro.devices.base import Call, Device, Queue, Unwatched
 from accel_micro.devices.nvml import NvmlWatch
+from accel_micro.devices.precision import allows_tf32, float32_modes
 from accel_micro.host.caches import Cache
 from accel_micro.host.cards import fingerprint
 
@@ -245,7 +246,7 @@ class Cuda(Device):
         cuda, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
         modes: dict[str, str | int | bool] = {
             "threads": torch.get_num_threads(),
-            "float32_matmul_precision": torch.get_float32_matmul_precision(),
+            **float32_modes(),
             "cudnn_benchmark": cudnn.benchmark,
             "cudnn_deterministic": cudnn.deterministic,
             "deterministic": torch.are_deterministic_algorithms_enabled(),
@@ -256,4 +257,8 @@ class Cuda(Device):
             torch.version.hip
         ):  # the switches for TF32 are there and mean nothing: AMD's cards have no such arithmetic
             return modes
-        return {**modes, "matmul_tf32": cuda.allow_tf32, "cudnn_tf32": cudnn.allow_tf32}
+        return {
+            **modes,
+            "matmul_tf32": allows_tf32(cuda, "cuda.matmul"),
+            "cudnn_tf32": allows_tf32(cudnn, "cudnn.conv"),
+        }

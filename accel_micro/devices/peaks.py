@@ -24,6 +24,7 @@ _CPU_BYTES: Final = (1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 
 _ACCELERATOR_BYTES: Final = (1 << 22, 1 << 24, 1 << 26, 1 << 28, 1 << 30)
 _SECONDS_PER_KERNEL: Final = 0.12
 _SLOWEST_CALL_SECONDS: Final = 0.5
+_MOST_HELD: Final = 1.5
 
 
 def machine_key(device: Device) -> str:
@@ -124,7 +125,8 @@ def _best_rate(device: Device, call: Call, amount: float) -> float | None:
         queue = device.queue(call)
         try:
             calls = queue.device_calls(10e-3)
-            return amount / min(queue.device(calls) for _ in range(5))
+            best = amount / min(queue.device(calls) for _ in range(5))
+            return best * _full_clock(device)
         except QueueTooShort:
             pass
     calls = max(1, round(2e-3 / once))
@@ -142,6 +144,20 @@ def _best_rate(device: Device, call: Call, amount: float) -> float | None:
         speed = min(1.0, max(before, device.probe_host_speed()) / reference)
         best = max(best, amount / seconds / (speed if device.on_cpu else 1.0))
     return best
+
+
+def _full_clock(device: Device) -> float:
+    """Full clock ÷ that at which the last blocks ran, where the driver says that it held the clock down.
+
+    Large products draw more power than the card may for long: one in TF32 ran on a hot H100 at 1.05 times the peak
+    that the same card had been measured to reach. A peak is what the card can do before that.
+    """
+    if device.watch is None:
+        return 1.0
+    state, full = device.watch.read(), device.probe_device_speed()
+    if not state.reasons or not state.hertz or not full:
+        return 1.0
+    return min(_MOST_HELD, max(1.0, full / state.hertz))
 
 
 def _measure_flops(device: Device, arithmetic: str) -> float | None:

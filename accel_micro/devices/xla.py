@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from accel_micro import host
 from accel_micro.devices.base import Call, Counted, Device, Queue, QueueTooShort
+from accel_micro.devices.precision import float32_modes
 from accel_micro.devices.tensors import bytes_of_result
 
 MISSING: Final = (
@@ -152,7 +153,7 @@ class Xla(Device):
 
         modes: dict[str, str | int | bool] = {
             "threads": torch.get_num_threads(),
-            "float32_matmul_precision": torch.get_float32_matmul_precision(),
+            **float32_modes(),
             "deterministic": torch.are_deterministic_algorithms_enabled(),
             "xla_matmul_precision": _matmul_precision(),
             # A TPU's matrix unit multiplies float32 in one pass of bfloat16 unless it is told otherwise.

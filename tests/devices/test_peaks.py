@@ -7,6 +7,7 @@ import torch
 
 from accel_micro import devices
 from accel_micro.devices import peaks, store
+from accel_micro.devices.base import WatchState
 from accel_micro.devices.cpu import Cpu
 
 
@@ -120,3 +121,40 @@ def test_a_cold_peak_is_that_of_the_size_below_or_of_larger_ones(monkeypatch: py
     assert peaks.bytes_per_second(cpu, 48e6) == 200e9, "of a hot case, caches count"
     assert peaks.bytes_per_second_cold(cpu, 48e6) == 60e9
     assert asked == [(33554432,), (), (134217728,), (67108864,)], "each is measured once"
+
+
+@pytest.mark.parametrize(
+    ("reasons", "hertz", "factor"),
+    [
+        (("power cap",), 1.6e9, 1.25),  # the probe draws little power, so it reads the full clock, 2 GHz
+        ((), 1.6e9, 1.0),
+        (("power cap",), None, 1.0),
+        (("power cap",), 0.5e9, 1.5),  # no more than that is believed
+        (("power cap",), 2.1e9, 1.0),
+    ],
+)
+def test_a_peak_is_that_of_the_full_clock(
+    reasons: tuple[str, ...], hertz: float | None, factor: float
+) -> None:
+    class Watch:
+        def read(self) -> WatchState:
+            return WatchState(reasons, hertz=hertz)
+
+    class Queue:
+        def device_calls(self, block_seconds: float) -> int:
+            return 10
+
+        def device(self, calls: int) -> float:
+            return 2e-3
+
+    class Hot(Cpu):
+        clocks = ("throughput", "device")
+        watch: Any = Watch()
+
+        def probe_device_speed(self) -> float:
+            return 2e9
+
+        def queue(self, call: Any) -> Any:
+            return Queue()
+
+    assert peaks._best_rate(Hot("cpu"), lambda: None, 1e9) == pytest.approx(factor * 5e11)
