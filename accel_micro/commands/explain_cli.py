@@ -23,7 +23,13 @@ Processes = Annotated[
 ]
 Budget = Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="For the blocks of a process.")]
 Replay = Annotated[
-    float, typer.Option(min=0.0, metavar="SECONDS", help="For replays and checks of single ops, once a side.")
+    float | None,
+    typer.Option(
+        min=0.0,
+        metavar="SECONDS",
+        help="For replays and checks of single ops, once a side; 30, and 120 on an accelerator.",
+        show_default=False,
+    ),
 ]
 Loader = Annotated[
     str,
@@ -46,7 +52,7 @@ def capture(
     training: Training = True,
     processes: Processes = 5,
     budget: Budget = 6.0,
-    replay: Replay = 30.0,
+    replay: Replay = None,
     loader: Loader = "",
 ) -> None:
     """Time a model's step on this machine, whole and op by op, and keep it in a file for `explain`.
@@ -90,7 +96,7 @@ def explain(
     training: Training = True,
     processes: Processes = 5,
     budget: Budget = 6.0,
-    replay: Replay = 30.0,
+    replay: Replay = None,
     loader: Loader = "",
     confirm: Annotated[
         bool, typer.Option("--confirm/--no-confirm", help="Try the causes that can be tried on this machine.")
@@ -186,7 +192,7 @@ def _setting(text: str, device: str, batch: int) -> "Setting":
 
 
 def _request(
-    model: str, training: bool, processes: int, budget: float, replay: float, loader: str
+    model: str, training: bool, processes: int, budget: float, replay: float | None, loader: str
 ) -> "Request":
     from accel_micro.explain.capturing.taking import Request
 

@@ -13,6 +13,15 @@ SCHEMA: Final = 1
 Phase = Literal["forward", "backward", "optimizer"]
 PHASES: Final[tuple[Phase, ...]] = ("forward", "backward", "optimizer")
 
+Crossing = Literal["", "on host", "to host", "to device"]
+"""Of a call in a step that runs on an accelerator: empty where it works there, `on host` where all its tensors lie on
+the CPU (an optimizer's counts of steps), else the way that its numbers take."""
+
+_SYNCHRONISING: Final = frozenset(
+    {"_local_scalar_dense", "equal", "is_nonzero", "nonzero", "unique_dim", "_unique2", "masked_select"}
+)
+"""Operators that need a number of the device on the host."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -26,6 +35,7 @@ class Row:
         scalars: the other arguments as text, shortened.
         count: calls in a step.
         backend: which implementation torch chose, where it tells (convolutions).
+        crossing: where its tensors lie, if the step runs elsewhere than on the CPU; see `Crossing`.
         flops, bytes: of one call: products and sums as torch's counter has them; tensors in and out, once each.
         hot_seconds, cold_seconds: one call replayed, its inputs in the cache or not. None: not replayed.
         dispatch_seconds, device_seconds: one call by these clocks, where the device has them.
@@ -43,6 +53,7 @@ class Row:
     scalars: str = ""
     count: int = 1
     backend: str = ""
+    crossing: Crossing = ""
     flops: float = 0.0
     bytes: float = 0.0
     hot_seconds: float | None = None
@@ -59,6 +70,11 @@ class Row:
     def operator(self) -> str:
         """Name without namespace and overload: `convolution_backward`."""
         return self.op.removeprefix("aten.").rpartition(".")[0] or self.op
+
+    @property
+    def waits(self) -> bool:
+        """The host waits in it for the device: it needs a number from there, or takes a tensor to the CPU."""
+        return self.crossing == "to host" or (self.crossing == "" and self.operator in _SYNCHRONISING)
 
     @property
     def is_wrong(self) -> bool:

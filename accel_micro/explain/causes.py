@@ -200,7 +200,7 @@ def launch_bound(e: Explanation) -> Iterator[Cause]:
 def synchronising(e: Explanation) -> Iterator[Cause]:
     """Numbers that the host asks the device for."""
     for name, capture, _ in _of_sides(e):
-        count = sum(row.count for row in capture.rows if row.operator == "_local_scalar_dense")
+        count = sum(row.count for row in capture.rows if row.waits)
         if count and any(reading.host_seconds is not None for reading in capture.readings):
             yield Cause(
                 "synchronisation",

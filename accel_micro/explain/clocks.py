@@ -13,11 +13,6 @@ import numpy as np
 
 from accel_micro.explain.capture import Capture, Reading
 
-SYNCHRONISING: Final = frozenset(
-    {"_local_scalar_dense", "nonzero", "unique_dim", "_unique2", "masked_select"}
-)
-"""Operators that need a number of the device on the host."""
-
 _ORDERS: Final = 64
 _SEED: Final = 20_261_128
 
@@ -88,7 +83,7 @@ def of_reading(capture: Capture, reading: Reading) -> Timeline:
             called = min(called, row.dispatch_seconds)
         host.append(called + reading.gaps[number] / row.count)
         device.append(row.device_seconds or 0.0)
-        if row.operator in SYNCHRONISING:
+        if row.waits:
             waits.append(place)
     return Timeline(np.array(host), np.array(device), tuple(waits), reading.tail_seconds)
 

@@ -102,7 +102,7 @@ def _merged(
             columns["call"].append(called / side.batch)
             columns["gap"].append(float(gaps[n]) / row.count / side.batch)
             columns["device"].append((row.device_seconds or 0.0) / side.batch)
-            columns["wait"].append(row.operator in clocks.SYNCHRONISING)
+            columns["wait"].append(row.waits)
     order = np.argsort(columns["place"], kind="stable")
     taken = {name: np.array(values)[order] for name, values in columns.items()}
     return clocks.Merged(

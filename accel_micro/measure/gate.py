@@ -125,6 +125,15 @@ def choose(blocks: Sequence[Block], samples: int, *, correct: bool = True, floor
     return Chosen(chosen, values, sensitivity, sum(corrected), sum(block.is_disturbed for block in chosen))
 
 
+def correction(before: float, after: float) -> float:
+    """Factor on a time for the speed of the host meanwhile, by the rates of probes ÷ that at full speed; at most 1.
+
+    For times too few to fit a sensitivity.
+    """
+    speed = 2.0 / (1.0 / before + 1.0 / after)
+    return 1.0 if speed >= FULL_SPEED else min(1.0, speed / TYPICAL_FULL_SPEED) ** PRIOR_SENSITIVITY
+
+
 def _corrected(block: Block, sensitivity: float, floor: float) -> float:
     share = min(1.0, block.speed / TYPICAL_FULL_SPEED)
     return min(block.seconds, max(floor, float(block.seconds * share**sensitivity)))

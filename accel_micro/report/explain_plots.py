@@ -6,7 +6,6 @@ from statistics import fmean
 from typing import Final
 
 from accel_micro.explain.capture import PHASES, Capture
-from accel_micro.explain.clocks import SYNCHRONISING
 from accel_micro.explain.explanation import Contribution, Explanation
 from accel_micro.report import explain_words as words
 from accel_micro.report.explain import shown
@@ -126,7 +125,7 @@ def track(capture: Capture, longest: float) -> Track | None:
             start = max(host, device)
             device = start + row.device_seconds
             spans.append((1, row.phase, start, device, row.operator))
-        if row.operator in SYNCHRONISING:
+        if row.waits:
             host = max(host, device)
     scale = WIDTH / longest
     lanes = 1 + any(span[0] for span in spans)

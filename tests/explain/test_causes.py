@@ -78,6 +78,10 @@ def test_a_number_read_back_each_step() -> None:
     assert "synchronisation" in named(capture(rows=asks, reading=reading), capture())
     assert "synchronisation" not in named(capture(reading=reading), capture())
     assert "synchronisation" not in named(capture(rows=asks), capture())  # a CPU waits for nobody
+    counts = rows(op={1: "aten._local_scalar_dense.default"}, crossing={1: "on host"})
+    assert "synchronisation" not in named(capture(rows=counts, reading=reading), capture())
+    taken = rows(crossing={1: "to host"})
+    assert "synchronisation" in named(capture(rows=taken, reading=reading), capture())
 
 
 def test_more_threads_than_cores() -> None:

@@ -19,12 +19,16 @@ from typing import Any, Final
 
 from accel_micro.explain.capturing.turns import TURNS, Block, Watched, chosen, in_place
 from accel_micro.explain.setting import Setting
+from accel_micro.measure import gate
 
 _WARM_STEPS: Final = 3
 _BLOCK_SECONDS: Final = 50e-3
 _MOST_STEPS: Final = 50
 _REPLAY_BYTES_SHARE: Final = 0.25
 _MOST_ROWS: Final = 20_000
+_HOST_STEPS: Final = 5
+REPLAY_SECONDS: Final = {False: 30.0, True: 120.0}
+"""For replays and checks, by whether the device works on its own: two more clocks and a profiler take longer."""
 
 
 def main() -> None:
@@ -95,11 +99,11 @@ class _Process:
         with _collector_paused():
             last = min(last, *(self._timed(1) for _ in range(2)))
             snapshot = Snapshot(self.model, self.device.free_memory_bytes()) if self.training else None
-            reading = self._turns(structure, snapshot, last)
+            clocks = self._device_clocks()
+            reading = self._turns(structure, snapshot, last, clocks.get("device_seconds", 0.0)) | clocks
         self._importance = reading.get("ops", [])
         full_speed.contribute(self._key, self._rates)
         reading["first_step_seconds"] = first
-        reading |= self._device_clocks()
         if self.job.get("loader"):
             reading["fed"] = self._fed()
         found = {
@@ -125,8 +129,12 @@ class _Process:
         device.synchronize()
         return (perf_counter() - start) / steps
 
-    def _turns(self, structure: Any, snapshot: Any, step_seconds: float) -> dict[str, Any]:
-        """Blocks of plain steps and of watched ones, by turns, and what they tell."""
+    def _turns(self, structure: Any, snapshot: Any, step_seconds: float, busy: float) -> dict[str, Any]:
+        """Blocks of plain steps and of watched ones, by turns, and what they tell.
+
+        Args:
+            busy: seconds of a step for which the device works, which a faster host would not change.
+        """
         from accel_micro.explain.capturing.watching import Watching
 
         steps = max(1, min(_MOST_STEPS, math.ceil(_BLOCK_SECONDS / step_seconds)))
@@ -148,7 +156,7 @@ class _Process:
         if any(block.changed for block in watched):
             self.problems.append("its ops change from step to step, so only whole steps were timed")
             watched = []
-        kept, samples = chosen(plain)
+        kept, samples = chosen(plain, busy)
         found: dict[str, Any] = {
             "steps": samples,
             "raw_steps": [block.seconds for block in kept],
@@ -209,7 +217,8 @@ class _Process:
             {
                 "op": str(call.func),
                 **{name: getattr(call, name) for name in
-                   ("phase", "module", "module_class", "inputs", "scalars", "count", "backend", "flops", "bytes")},
+                   ("phase", "module", "module_class", "inputs", "scalars", "count", "backend", "crossing", "flops",
+                   "bytes")},
             }
             for call in structure.calls
         ]  # fmt: skip
@@ -244,7 +253,8 @@ class _Process:
         order = sorted(kinds.values(), key=lambda numbers: -sum(importance[n] for n in numbers))
         replayer = Replayer(self.device, self.reference, last_level_cache_bytes() or 32 << 20)
         modes = self.device.precision()
-        end = perf_counter() + self.job["replay_seconds"]
+        given = self.job["replay_seconds"]
+        end = perf_counter() + (REPLAY_SECONDS[self.device.asynchronous] if given is None else given)
         for numbers in order:
             if perf_counter() > end:
                 self.problems.append("replays and checks ended before all ops had their turn; raise --replay")
@@ -272,13 +282,15 @@ class _Process:
         if not device.asynchronous:
             return {}
         times = []
-        for _ in range(5):
+        before = device.probe_host_speed()
+        for _ in range(_HOST_STEPS):
             device.synchronize()
             start = perf_counter()
             device.mark_step(self.step())
             times.append(perf_counter() - start)
         device.synchronize()
-        found = {"host_seconds": median(times)}
+        factor = gate.correction(before / self.reference, device.probe_host_speed() / self.reference)
+        found = {"host_seconds": median(times) * factor}
         if "device" in device.clocks:
             from accel_micro.devices.cuda_queue import kernel_seconds
 

@@ -10,7 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from accel_micro.devices.tensors import size_bytes, storage_address
-from accel_micro.explain.capture import Phase
+from accel_micro.explain.capture import Crossing, Phase
 
 _NO_WORK: Final = ("profiler", "debugprims")
 _WHOLE_CONVOLUTIONS: Final = ("conv1d", "conv2d", "conv3d")
@@ -36,6 +36,7 @@ class Call:
     inputs: tuple[str, ...]
     scalars: str
     backend: str = ""
+    crossing: Crossing = ""
     flops: float = 0.0
     bytes: float = 0.0
     tensors: int = 0
@@ -49,12 +50,12 @@ class Call:
     @property
     def key(self) -> tuple[Any, ...]:
         """What calls of one row share."""
-        return (str(self.func), self.phase, self.module, self.inputs, self.scalars)
+        return (str(self.func), self.phase, self.module, self.inputs, self.scalars, self.crossing)
 
     @property
     def kind(self) -> tuple[Any, ...]:
         """What calls share that can be replayed as one: the module does not matter."""
-        return (str(self.func), self.inputs, self.scalars)
+        return (str(self.func), self.inputs, self.scalars, self.crossing)
 
 
 @dataclass
@@ -112,6 +113,7 @@ class Recording(TorchDispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self.structure = Structure()
         self._where, self._keep, self._look = where, keep, look
+        self._on_host = where.device_type == "cpu"
         self._known: dict[tuple[Any, ...], int] = {}
         self._kinds: set[tuple[Any, ...]] = set()
 
@@ -138,6 +140,7 @@ class Recording(TorchDispatchMode):
             + ((f"and {len(made_of) - _MOST_TENSORS} more",) if len(made_of) > _MOST_TENSORS else ()),
             scalars_of(args, kwargs),
             backend=convolution_backend(func, args),
+            crossing=self._crossing(func, args, []),
         )
         kept = None
         if self._keep is not None and call.kind not in self._kinds:
@@ -153,6 +156,7 @@ class Recording(TorchDispatchMode):
             if not is_uninitialised(func):
                 share = max(share, max(map(subnormal_share, outputs), default=0.0))
             call.non_finite = finite and not is_uninitialised(func) and not all(map(all_finite, outputs))
+        call.crossing = self._crossing(func, args, outputs)
         number = self._known.setdefault(call.key, len(self.structure.calls))
         if number == len(self.structure.calls):
             call.flops = flops_of(func, args, kwargs, out)
@@ -171,15 +175,31 @@ class Recording(TorchDispatchMode):
         self.structure.funcs.append(func)
         return out
 
+    def _crossing(self, func: Any, args: Sequence[Any], outputs: Sequence[torch.Tensor]) -> Crossing:
+        """Where the call works, as far as its tensors tell. A tensor that is only written counts as a result."""
+        if self._on_host:
+            return ""
+        copies = func._overloadpacket.__name__ == "copy_"
+        given = tensors_in(args[1:] if copies else args)
+        from_host = all(tensor.device.type == "cpu" for tensor in given)
+        to_host = all(tensor.device.type == "cpu" for tensor in outputs)
+        if from_host and given:
+            return "on host" if to_host else "to device"
+        return "to host" if outputs and to_host else ""
+
 
 class Where:
     """Phase and module of what runs now, from hooks on modules and optimizers. A context.
 
     The number that autograd gives the node of a forward call says in the backward which forward it belongs to.
+
+    Attributes:
+        device_type: of the weights, and so of the step.
     """
 
     def __init__(self, root: torch.nn.Module) -> None:
         self._names = {id(module): name for name, module in root.named_modules()}
+        self.device_type = next((p.device.type for p in root.parameters()), "cpu")
         self._stack: list[tuple[str, str]] = []
         self._of_node: dict[int, tuple[str, str]] = {}
         self._optimizing = False

@@ -10,7 +10,7 @@ import torch
 
 from accel_micro.devices.base import Device, QueueTooShort
 from accel_micro.explain.capturing.keeping import Arguments, mapped, spanned, written
-from accel_micro.measure.gate import FULL_SPEED, PRIOR_SENSITIVITY, TYPICAL_FULL_SPEED
+from accel_micro.measure.gate import correction
 
 _HOT_SECONDS: Final = 20e-3
 _HOT_CALLS: Final = (5, 200)
@@ -94,8 +94,8 @@ class Replayer:
             before = self._device.probe_host_speed()
             dispatch = median(queue.dispatch(calls) for _ in range(_READINGS))
             dispatch *= self._speed(before, self._device.probe_host_speed())
-        except QueueTooShort:  # it synchronises
-            return Replayed()
+        except QueueTooShort:  # it waits for the device, so what it takes alone is the host's
+            return Replayed(dispatch_seconds=self._alone(call), device_seconds=0.0)
         try:
             calls = queue.device_calls(_DEVICE_BLOCK_SECONDS)
             busy = median(queue.device(calls) for _ in range(_READINGS)) * (queue.busy_share() or 1.0)
@@ -103,12 +103,20 @@ class Replayer:
             busy = 0.0
         return Replayed(dispatch_seconds=dispatch, device_seconds=busy)
 
+    def _alone(self, call: Callable[[], Any]) -> float:
+        """Host seconds of a call that finds the device idle."""
+        times = []
+        before = self._device.probe_host_speed()
+        for _ in range(_READINGS + _SKIPPED):
+            self._device.synchronize()
+            start = perf_counter()
+            call()
+            times.append(perf_counter() - start)
+        self._device.synchronize()
+        return median(times[_SKIPPED:]) * self._speed(before, self._device.probe_host_speed())
+
     def _speed(self, before: float, after: float) -> float:
-        """Factor on a time for the speed of the host meanwhile, see `measure.gate`."""
-        speed = 2.0 / (self._reference / before + self._reference / after)
-        if speed >= FULL_SPEED:
-            return 1.0
-        return float(min(1.0, speed / TYPICAL_FULL_SPEED) ** PRIOR_SENSITIVITY)
+        return correction(before / self._reference, after / self._reference)
 
 
 def _list(value: Any) -> list[torch.Tensor]:

@@ -46,7 +46,8 @@ class Request:
 
     Attributes:
         model: name, or `package.module:function`.
-        budget_seconds: of a process, for its blocks. replay_seconds: of the first one, for replays and checks.
+        budget_seconds: of a process, for its blocks.
+        replay_seconds: of the first one, for replays and checks; None: as `process.REPLAY_SECONDS` has them.
         loader: `package.module:function` that returns batches.
         ops: time ops too, not only whole steps.
     """
@@ -55,7 +56,7 @@ class Request:
     training: bool = True
     processes: int = 5
     budget_seconds: float = 6.0
-    replay_seconds: float = 30.0
+    replay_seconds: float | None = None
     loader: str = ""
     ops: bool = True
     folder: Path = field(default_factory=Path.cwd)

@@ -97,12 +97,13 @@ class Watched:
         return max(1e-9, sum(map(sum, self.ops)) / len(self.ops))
 
 
-def chosen(blocks: Sequence[Block]) -> tuple[list[Block], list[float]]:
-    """The half of the blocks that was disturbed least, and their seconds corrected to full speed."""
+def chosen(blocks: Sequence[Block], floor: float = 0.0) -> tuple[list[Block], list[float]]:
+    """The half of the blocks that was disturbed least, and their seconds corrected to full speed, not below `floor`."""
     gated = [
         gate.Block(block.seconds * block.share, block.before, block.after, block.waiting) for block in blocks
     ]
-    found = gate.choose(gated, max(min(TURNS[0], len(blocks)), math.ceil(len(blocks) / 2)))
+    count = max(min(TURNS[0], len(blocks)), math.ceil(len(blocks) / 2))
+    found = gate.choose(gated, count, floor=floor)
     places = {id(block): number for number, block in enumerate(gated)}
     return [blocks[places[id(block)]] for block in found.blocks], list(found.samples)
 

@@ -4,7 +4,9 @@ import torch
 from torch import nn
 
 from accel_micro.explain.capturing.recording import (
+    Recording,
     Timing,
+    Where,
     convolution_backend,
     described,
     is_view,
@@ -119,6 +121,25 @@ def test_subnormal_numbers_and_infinity_are_seen() -> None:
     order = [structure.calls[n] for n in dict.fromkeys(structure.sequence) if n >= 0]
     first = next(call for call in order if call.non_finite)
     assert (str(first.func), first.module_class) == ("aten.div.Tensor", "Broken")
+
+
+def test_an_optimizer_counts_its_steps_on_the_host_and_waits_for_no_device() -> None:
+    model = planted.plain("meta")  # stands for an accelerator: tensors that are not the host's
+    batch = model.batch(2)
+    structure = record(lambda: model.training_step(batch), model.module)
+    asked = [call for call in structure.calls if "_local_scalar_dense" in str(call.func)]
+    assert asked and {call.crossing for call in asked} == {"on host"}
+    assert {call.crossing for call in structure.calls if call.phase == "backward"} == {""}
+    here, there = torch.ones(3), torch.ones(3, device="meta")
+    taken = record(lambda: (torch.empty_like(there).copy_(here), there * here[0], here + 1), model.module)
+    moves = {str(call.func): call.crossing for call in taken.calls}
+    assert moves["aten.copy_.default"] == "to device" and moves["aten.mul.Tensor"] == ""
+    assert moves["aten.add.Tensor"] == moves["aten.select.int"] == "on host"
+    recording = Recording(Where(model.module))  # meta tensors have no numbers that could be taken back
+    assert recording._crossing(torch.ops.aten.copy_.default, (here, there), [here]) == "to host"
+    cpu = planted.plain("cpu")
+    batch = cpu.batch(2)
+    assert {call.crossing for call in record(lambda: cpu.training_step(batch), cpu.module).calls} == {""}
 
 
 def test_a_custom_function_is_no_obstacle() -> None:
