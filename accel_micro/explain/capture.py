@@ -99,12 +99,20 @@ class Fed:
         loader_seconds: the loader alone. transfer_seconds: batch to the device, waited for.
         step_seconds: steps that take their batches from the loader.
         prefetches: workers load while the step runs.
+        fetch_seconds, transform_seconds, collate_seconds: of a batch that this process loads by itself, where the
+            loader is torch's over a dataset with places: its examples without their transform, that, and making one
+            batch of them. None: they cannot be told apart.
+        transform: name of the transform.
     """
 
     loader_seconds: float
     transfer_seconds: float
     step_seconds: float
     prefetches: bool
+    fetch_seconds: float | None = None
+    transform_seconds: float | None = None
+    collate_seconds: float | None = None
+    transform: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,6 +130,12 @@ class Reading:
         host_seconds: until an idle device's queue has been given a step; None where the device is synchronous.
         device_seconds: in which the device was busy with a step, by its profiler.
         waiting: seconds that threads waited for a core, per second.
+        compilations, compile_seconds: of each steady step, where the backend or torch.compile counts them.
+        on_host: ops that ran on the CPU since the device has no kernel for them.
+        block_speeds: of the host during each block of plain steps, in the order of time; 1 is full speed.
+        block_hertz: clock of the device after each of them, where it can be asked.
+        held: why the driver held the clock down.
+        finite: the last step's result has neither NaN nor infinity.
     """
 
     steps: tuple[float, ...]
@@ -136,6 +150,13 @@ class Reading:
     device_seconds: float | None = None
     waiting: float = 0.0
     fed: Fed | None = None
+    compilations: float = 0.0
+    compile_seconds: float = 0.0
+    on_host: tuple[str, ...] = ()
+    block_speeds: tuple[float, ...] = ()
+    block_hertz: tuple[float, ...] = ()
+    held: tuple[str, ...] = ()
+    finite: bool = True
 
     @property
     def step_seconds(self) -> float:

@@ -86,5 +86,7 @@ class Model:
     def inference_step(self, batch: Batch) -> Any:
         """Forward as in use: without gradients, dropout or statistics of the batch."""
         self.module.eval()
-        with torch.inference_mode():
+        # torch_xla has no inference mode: "Cannot set version_counter for inference tensor" (2.9).
+        mode = torch.no_grad() if self.device.type == "xla" else torch.inference_mode()
+        with mode:
             return self.module(batch.inputs)

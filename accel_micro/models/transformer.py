@@ -54,7 +54,7 @@ class Block(nn.Module):
         n, tokens, width = x.shape
         qkv = self.qkv(self.norm1(x)).view(n, tokens, 3, self.heads, width // self.heads)
         query, key, value = qkv.permute(2, 0, 3, 1, 4)
-        p = 0.1 if self.training else 0.0
+        p = self.dropout.p if self.training else 0.0
         seen = F.scaled_dot_product_attention(query, key, value, is_causal=True, dropout_p=p)
         x = x + self.dropout(self.out(seen.transpose(1, 2).reshape(n, tokens, width)))
         hidden = F.gelu(self.wide(self.norm2(x)), approximate="tanh")

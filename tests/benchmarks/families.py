@@ -14,7 +14,7 @@ from accel_micro.suite import OpBenchmark
 FAMILIES = (
     "matmul", "conv2d", "attention", "optimizer", "normalization", "pointwise", "reduction", "pooling", "loss",
     "indexing", "sorting", "layout", "linalg", "fft", "convolution", "recurrent", "random", "overhead",
-    "low_precision", "transfer", "compiled", "memory", "collectives",
+    "low_precision", "transfer", "compiled", "memory", "collectives", "models",
 )  # fmt: skip
 WIDENED = (
     "pointwise.add_mixed",

@@ -33,7 +33,7 @@ NEEDS_VALUES = (
     "low_precision.fake_quantize",
     "fft.istft",
 )
-NEEDS_DEVICE = ("optimizer", "compiled", "collectives", "transfer")
+NEEDS_DEVICE = ("optimizer", "compiled", "collectives", "transfer", "models")
 """Ops and families that torch cannot run in shape only."""
 
 

@@ -30,6 +30,8 @@ TINY = {
     "conv2d.first_layer": "n=2 hw=20 out=8 k=7 stride=2 pad=3 bias=True",
     "attention.sdpa": "b=2 h=4 q=9 kv=9 d=8 causal=True kv_heads=2",
     "attention.decode": "b=2 h=4 kv=9 d=8 kv_heads=2",
+    "models.training_step": "net=mnist n=2",
+    "models.inference_step": "net=mnist n=2",
 }
 """Smaller than any shape that is timed, and with the arguments that few shapes give."""
 
@@ -136,6 +138,7 @@ def test_every_function_of_an_op_that_has_several_agrees_with_float64(name: str,
 
 
 SMOOTH = (
+    "models.inference_step",
     "sorting.sort",
     "sorting.sort_stable",
     "sorting.sort_rows",

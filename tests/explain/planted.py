@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
 
 from accel_micro.models.model import Batch, Model
 
@@ -37,6 +38,40 @@ class Fickle(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         self.calls += 1
         return x.relu() if self.calls % 2 else x.relu().tanh()
+
+
+class Asking(nn.Module):
+    """Asks for a number of each batch."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.last = x.sum().item()
+        return torch.tanh(x)
+
+
+class Lazy(nn.Module):
+    """Gets ready when it is first called, for a second and a half."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ready = False
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.ready:
+            self.ready = True
+            time.sleep(1.5)
+        return torch.tanh(x)
+
+
+class Growing(nn.Module):
+    """Multiplies by a number that changes from step to step, which a program has as a constant."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        return torch.tanh(torch.cat([x, x[:, : 1 + self.calls % 97]], 1)[:, : x.shape[1]])
 
 
 class Broken(nn.Module):
@@ -115,6 +150,21 @@ class Tiny(nn.Module):
         return x + self.weight.sqrt().sum(0)
 
 
+def asking(device: str) -> Model:
+    """Its second layer asks for a number."""
+    return _model("asking", nn.Sequential(_linear(), Asking(), _linear(), nn.Tanh(), _linear()), device)
+
+
+def lazy(device: str) -> Model:
+    """Its first step takes a second and a half more than others."""
+    return _model("lazy", nn.Sequential(_linear(), Lazy(), _linear(), nn.Tanh(), _linear()), device)
+
+
+def growing(device: str) -> Model:
+    """Shapes inside of it change from step to step."""
+    return _model("growing", nn.Sequential(_linear(), Growing(), _linear(), nn.Tanh(), _linear()), device)
+
+
 def _linear() -> nn.Linear:
     return nn.Linear(WIDTH, WIDTH)
 
@@ -134,3 +184,38 @@ def without_fused(device: str) -> Model:
 def no_model(device: str) -> str:
     """Not a model."""
     return "plain"
+
+
+class Digits(Dataset[tuple[Tensor, Tensor]]):
+    """Examples of which reading or transforming takes some milliseconds."""
+
+    def __init__(self, reading: float = 0.0, transforming: float = 0.0) -> None:
+        self.reading, self.transforming = reading, transforming
+        self.transform = self.changed
+
+    def __len__(self) -> int:
+        return 40
+
+    def __getitem__(self, place: int) -> tuple[Tensor, Tensor]:
+        time.sleep(self.reading)
+        return self.transform(torch.ones(WIDTH) * place), torch.zeros(WIDTH)
+
+    def changed(self, x: Tensor) -> Tensor:
+        """Takes its time."""
+        time.sleep(self.transforming)
+        return x - x.mean()
+
+
+def slow_reading() -> DataLoader[Any]:
+    """Four examples a batch, 4 ms each to read."""
+    return DataLoader(Digits(reading=4e-3), batch_size=4)
+
+
+def slow_transform() -> DataLoader[Any]:
+    """Four examples a batch, 4 ms each to transform."""
+    return DataLoader(Digits(transforming=4e-3), batch_size=4)
+
+
+def quick_loader() -> DataLoader[Any]:
+    """The same without either."""
+    return DataLoader(Digits(), batch_size=4)

@@ -27,7 +27,7 @@ from accel_micro.report.reproducer import reproducer
 from accel_micro.suite import DEVICES, op
 from tests.benchmarks.families import OPS, result_of
 
-CANNOT = {name for name in OPS if name.startswith("collectives.")}
+CANNOT = {name for name in OPS if name.startswith(("collectives.", "models."))}
 COMPILES = {name for name in OPS if name.startswith("compiled.")}
 UNWRITTEN = {"overhead.empty", "memory.take_and_give", "memory.many", "memory.from_driver"}
 """Ops whose result is memory that nothing was written to."""
@@ -217,9 +217,10 @@ def plain(tensor: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("name", sorted(CANNOT))
-def test_ranks_cannot_stand_alone(name: str) -> None:
+def test_ranks_and_networks_cannot_stand_alone(name: str) -> None:
     with pytest.raises(
-        NotStandalone, match=r"cannot be made a script of its own: it needs accel_micro\.measure\.ranks"
+        NotStandalone,
+        match=r"cannot be made a script of its own: it needs accel_micro\.(measure\.ranks|models)",
     ):
         reproducer(OPS[name], smallest(OPS[name]))
 

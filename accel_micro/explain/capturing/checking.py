@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import torch
 
+from accel_micro.explain.capturing.describing import draws, flops_of, is_uninitialised, is_view, tensors_in
 from accel_micro.explain.capturing.keeping import Arguments, mapped, spanned, written
-from accel_micro.explain.capturing.recording import draws, flops_of, is_uninitialised, is_view, tensors_in
 from accel_micro.measure import correctness
 
 _LARGEST_FLOPS: Final = 2e10

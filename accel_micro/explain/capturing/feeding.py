@@ -1,6 +1,6 @@
 """What a loader costs: alone, the transfer of its batches, and steps that are fed by it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from statistics import median
 from time import perf_counter
 from typing import Any, Final
@@ -61,7 +61,64 @@ def feed(model: Model, name: str, device: Any, training: bool, switches: Mapping
         "transfer_seconds": median(transfers),
         "step_seconds": median(steps[_SKIPPED:]),
         "prefetches": getattr(loader, "num_workers", 0) > 0,
+        **(taken_apart(loader) or {}),
     }
+
+
+def taken_apart(loader: Any) -> dict[str, Any] | None:
+    """Seconds of a batch for examples, their transform and making a batch of them, in this process without workers.
+
+    None: the loader is not torch's over a dataset with places. A transform is the dataset's `transform`, as
+    torchvision's have it; without one its seconds are zero, since a dataset's own work cannot be told from reading.
+    """
+    dataset: Any = getattr(loader, "dataset", None)
+    batches = getattr(loader, "batch_sampler", None)
+    collate = getattr(loader, "collate_fn", None)
+    if batches is None or collate is None or not hasattr(dataset, "__getitem__"):
+        return None
+    owner = dataset
+    while not callable(getattr(owner, "transform", None)) and hasattr(owner, "dataset"):
+        owner = owner.dataset  # a Subset of it
+    transform = getattr(owner, "transform", None)
+    stopwatch = _Stopwatch(transform) if callable(transform) else None
+    found: dict[str, list[float]] = {"fetch_seconds": [], "transform_seconds": [], "collate_seconds": []}
+    try:
+        if stopwatch is not None:
+            owner.transform = stopwatch
+        begun = perf_counter()
+        for number, places in zip(range(_BATCHES), batches, strict=False):
+            start, spent = perf_counter(), stopwatch.seconds if stopwatch else 0.0
+            examples = [dataset[place] for place in places]
+            fetched = perf_counter()
+            collate(examples)
+            now, transformed = perf_counter(), (stopwatch.seconds if stopwatch else 0.0) - spent
+            found["fetch_seconds"].append(fetched - start - transformed)
+            found["transform_seconds"].append(transformed)
+            found["collate_seconds"].append(now - fetched)
+            if now - begun > _SECONDS and number >= _SKIPPED:
+                break
+    finally:
+        if stopwatch is not None:
+            owner.transform = transform
+    if len(found["fetch_seconds"]) <= _SKIPPED:
+        return None
+    named = "" if stopwatch is None else getattr(transform, "__name__", type(transform).__name__)
+    return {name: median(seconds[_SKIPPED:]) for name, seconds in found.items()} | {"transform": named}
+
+
+class _Stopwatch:
+    """Adds up what calls of a function take."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self.seconds = 0.0
+
+    def __call__(self, *arguments: Any) -> Any:
+        start = perf_counter()
+        try:
+            return self._function(*arguments)
+        finally:
+            self.seconds += perf_counter() - start
 
 
 def _timed(loader: Iterable[Any]) -> Iterator[tuple[float, Batch]]:

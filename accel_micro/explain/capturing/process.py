@@ -17,8 +17,10 @@ from statistics import median
 from time import perf_counter
 from typing import Any, Final
 
+from accel_micro.explain.capturing.counting import Counts, finite
 from accel_micro.explain.capturing.turns import TURNS, Block, Watched, chosen, in_place
 from accel_micro.explain.setting import Setting
+from accel_micro.measure import throttling
 
 _WARM_STEPS: Final = 3
 _BLOCK_SECONDS: Final = 50e-3
@@ -68,6 +70,7 @@ class _Process:
         self.problems: list[str] = []
         self._rates: list[float] = []
         self._importance: list[float] = []
+        self._counts = Counts()
         self._key = full_speed.host_key()
         self.reference = full_speed.establish(self._key, device.probe_host_speed, device.now)
         self.model = target.load(job["model"], device.name, setting.switches.get("dtype", "float32"))
@@ -85,7 +88,8 @@ class _Process:
         from accel_micro.devices import full_speed
         from accel_micro.explain.capturing.target import Snapshot
 
-        first = self._timed(1)
+        with self._counts.warnings():
+            first = self._timed(1)
         if self.job.get("only_rows"):
             structure = self._structure()
             return {
@@ -157,7 +161,8 @@ class _Process:
         end = perf_counter() + self.job["budget_seconds"]
         least, most = TURNS
         while len(plain) < most and (len(plain) < least or perf_counter() < end):
-            plain.append(self._block(snapshot, lambda: self._timed(steps)))
+            with self._counts.block(self.device, steps):
+                plain.append(self._block(snapshot, lambda: self._timed(steps)))
             if structure is not None and watching is not None:
                 block = Watched(structure, watching)
                 watched.append(self._watched_block(snapshot, block, steps))
@@ -174,7 +179,11 @@ class _Process:
             "speeds": [block.speed for block in kept],
             "waiting": median(block.waiting for block in plain),
             "device_seconds": busy,
-        }
+            "block_speeds": [block.speed for block in plain],
+            "block_hertz": [block.hertz for block in plain if block.hertz is not None],
+            "held": sorted({reason for block in plain for reason in block.held}),
+            "finite": finite(self.step()),
+        } | self._counts.facts()
         if enqueued:
             found["host_seconds"] = median(chosen(enqueued)[1])
         if watched:
@@ -186,13 +195,20 @@ class _Process:
         if snapshot is not None:
             snapshot.restore()
         before = device.probe_host_speed()
+        watch = device.watch
+        state = None if watch is None else watch.read()
         waited, start = device.waited_seconds(), perf_counter()
         seconds = time()
-        waiting = (device.waited_seconds() - waited) / max(perf_counter() - start, 1e-9)
+        lasted = max(perf_counter() - start, 1e-9)
+        waiting = (device.waited_seconds() - waited) / lasted
         after = device.probe_host_speed()
         self._rates += [before, after]
         alone = self.device.on_cpu and self.device.precision().get("threads") == 1
-        return Block(seconds, before / self.reference, after / self.reference, waiting, alone)
+        block = Block(seconds, before / self.reference, after / self.reference, waiting, alone)
+        if watch is not None and state is not None:
+            now = watch.read()
+            block.hertz, block.held = now.hertz, throttling.reasons(state, now, lasted)
+        return block
 
     def _watched_block(self, snapshot: Any, watched: "Watched", steps: int) -> "Watched":
         def time() -> float:

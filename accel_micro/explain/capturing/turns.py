@@ -18,7 +18,11 @@ class Block:
     Attributes:
         alone: one thread does all the work, so what it waited for a core is known not to be the step's. Threads that
             wait for each other lose more than that, by an amount that nobody knows.
+        hertz: clock of the device after it. held: why its driver held that down meanwhile.
     """
+
+    hertz: float | None = None
+    held: tuple[str, ...] = ()
 
     def __init__(
         self, seconds: float, before: float, after: float, waiting: float, alone: bool = False

@@ -1,16 +1,23 @@
 """A process, in this one: what it leaves of models that are plain, fickle, or none."""
 
+import warnings
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from torch.utils.data import DataLoader, Subset
 
+from accel_micro.devices.base import Counted, Device
 from accel_micro.explain.attribution import explain
 from accel_micro.explain.capturing import process, taking, turns
+from accel_micro.explain.capturing.counting import Counts, fallen
+from accel_micro.explain.capturing.feeding import taken_apart
 from accel_micro.explain.capturing.recording import Call, Structure
 from accel_micro.explain.capturing.taking import CannotCapture, Request, take
 from accel_micro.explain.capturing.target import WrongModel
 from accel_micro.explain.setting import Setting
+from tests.explain import planted
 
 pytestmark = pytest.mark.usefixtures("known_machine")
 
@@ -68,6 +75,52 @@ def test_a_step_that_cannot_be_recorded_is_still_timed(monkeypatch: pytest.Monke
 def test_a_loader_is_timed_by_itself_and_with_the_step() -> None:
     fed = process.run(job("plain", loader="tests.explain.planted:loader"))["reading"]["fed"]
     assert fed["loader_seconds"] >= 0.03 and fed["step_seconds"] >= 0.03 and not fed["prefetches"]
+
+
+def test_a_loader_of_torch_is_taken_apart() -> None:
+    slow, reading = taken_apart(planted.slow_transform()), taken_apart(planted.slow_reading())
+    assert slow is not None and reading is not None
+    assert slow["transform"] == "changed" and slow["transform_seconds"] >= 16e-3 > slow["fetch_seconds"]
+    assert reading["fetch_seconds"] >= 16e-3 > reading["transform_seconds"]
+    half = DataLoader(Subset(planted.Digits(transforming=1e-3), range(20)), batch_size=4)
+    found = taken_apart(half)
+    assert found is not None and found["transform_seconds"] >= 4e-3
+    assert half.dataset.dataset.transform.__name__ == "changed"  # type: ignore[attr-defined]
+    assert taken_apart(planted.loader()) is None
+    assert taken_apart(DataLoader(planted.Digits(), batch_size=40)) is None  # one batch
+
+
+def test_what_a_steady_step_should_not_do_is_counted() -> None:
+    class Counting(Device):
+        compiled = 0
+
+        def block(self) -> Any:
+            return nullcontext(
+                Counted(compilations=self.compiled, compile_seconds=0.5, on_host=("aten::nonzero",))
+            )
+
+    device, counts = Counting("cpu"), Counts()
+    with counts.block(device, 10):
+        pass
+    assert counts.facts() == {"compilations": 0.0, "compile_seconds": 0.05, "on_host": ["aten::nonzero"]}
+    device.compiled = 10
+    with counts.block(device, 10):
+        pass
+    assert counts.facts()["compilations"] == 0.5
+    with counts.warnings():
+        warnings.warn(
+            "The operator 'aten::_fft_r2c' is not currently supported on the MPS backend and will fall back to run on "
+            "the CPU. This may have performance implications.", stacklevel=1,
+        )  # fmt: skip
+    assert counts.facts()["on_host"] == ["aten::nonzero", "aten::_fft_r2c"]
+    assert fallen("The operator is fast") == []
+
+
+def test_steps_leave_their_speeds_in_order_and_say_whether_they_are_finite() -> None:
+    reading = process.run(job("plain"))["reading"]
+    assert len(reading["block_speeds"]) >= len(reading["steps"]) and reading["finite"] and not reading["held"]
+    assert reading["compilations"] == 0 and reading["on_host"] == []
+    assert not process.run(job("broken"))["reading"]["finite"]
 
 
 @pytest.mark.parametrize(

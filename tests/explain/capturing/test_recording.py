@@ -3,16 +3,8 @@
 import torch
 from torch import nn
 
-from accel_micro.explain.capturing.recording import (
-    Recording,
-    Timing,
-    Where,
-    convolution_backend,
-    described,
-    is_view,
-    record,
-    subnormal_share,
-)
+from accel_micro.explain.capturing.describing import convolution_backend, described, is_view, subnormal_share
+from accel_micro.explain.capturing.recording import Recording, Timing, Where, record
 from accel_micro.models import build
 from tests.explain import planted
 

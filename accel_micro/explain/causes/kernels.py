@@ -1,0 +1,130 @@
+"""Kernels: another one, one far from what the machine reaches, one as fast as memory."""
+
+from collections.abc import Iterator
+from statistics import fmean
+from typing import Final
+
+from accel_micro.explain.aligning import rows_of
+from accel_micro.explain.capture import Capture
+from accel_micro.explain.causes.cause import (
+    SIDES,
+    Cause,
+    milliseconds,
+    names,
+    of_sides,
+    slower,
+    slowing,
+    worst,
+)
+from accel_micro.explain.explanation import Contribution, Explanation
+from accel_micro.explain.setting import Setting
+
+_MEMORY_SHARE: Final = 0.6
+_SLOW_SHARE: Final = 0.25
+_SLOW_TIMES: Final = 2.0
+
+
+def regime_switch(e: Explanation) -> Iterator[Cause]:
+    """Convolutions run by another implementation on one side."""
+    side = slower(e)
+    capture = (e.baseline, e.contender)[side]
+    backends = [
+        {(row.phase, row.module): row.backend for row in each.rows if row.backend}
+        for _, each, _ in of_sides(e)
+    ]
+    changed: dict[tuple[str, str], int] = {}
+    for place in backends[0].keys() & backends[1].keys():
+        pair = (backends[0][place], backends[1][place])
+        if pair[0] != pair[1]:
+            changed[pair] = changed.get(pair, 0) + 1
+    pieces = worst(e, side, lambda row: bool(row.backend)) if changed else []
+    if not pieces:
+        return
+    (first, second), count = max(changed.items(), key=lambda item: item[1])
+    seconds = sum(abs(each.seconds.value) for each in pieces)
+    name = (first, second)[side]
+    switch = {"Nnpack": "nnpack", "Mkldnn": "onednn", "Slow": "onednn"}
+    flag = next((flag for word, flag in switch.items() if name.startswith(word)), None)
+    value = "on" if name.startswith("Slow") else "off"
+    setting = None
+    if (
+        flag is not None
+        and capture.device == "cpu"
+        and Setting.parse(capture.setting).switches.get(flag) != value
+    ):
+        setting = Setting.parse(capture.setting).changed(**{flag: value})
+    yield Cause(
+        "regime switch",
+        SIDES[side],
+        f"{count} calls of convolution run as {first} in the baseline and as {second} in the contender; "
+        f"{names(pieces)} cost {SIDES[side]} {milliseconds(seconds)} an example more",
+        f"the {SIDES[side]} with {flag}={value}" if setting else "the same implementation on both sides",
+        setting,
+    )
+
+
+def memory_bound(e: Explanation) -> Iterator[Cause]:
+    """Ops that move data as fast as the machine can."""
+    side = slower(e)
+    capture = (e.baseline, e.contender)[side]
+    found = [
+        each
+        for each in slowing(e, side)
+        if each.group.kind == "op" and _share(each, side, capture, "bytes") > _MEMORY_SHARE
+    ]
+    if found:
+        share = _share(found[0], side, capture, "bytes")
+        yield Cause(
+            "memory-bound",
+            SIDES[side],
+            f"{names(found)} move data at {100 * share:.0f} % of what this machine reaches",
+            "a dtype of half the size, which should take about half the time",
+        )
+
+
+def slow_kernel(e: Explanation) -> Iterator[Cause]:
+    """Ops that use less of their machine than they do on the other side."""
+    side = slower(e)
+    capture, other = (e.baseline, e.contender)[side], (e.baseline, e.contender)[1 - side]
+    found = []
+    for each in slowing(e, side):
+        if each.group.kind != "op":
+            continue
+        here = max(_share(each, side, capture, kind) for kind in ("flops", "bytes"))
+        there = max(_share(each, 1 - side, other, kind) for kind in ("flops", "bytes"))
+        if 0 < here < _SLOW_SHARE and there > _SLOW_TIMES * here:
+            found.append((each, here, there))
+    if found:
+        each, here, there = found[0]
+        yield Cause(
+            "slow kernel",
+            SIDES[side],
+            f"{names([piece for piece, _, _ in found])}: {100 * here:.2g} % of what the machine reaches, where the "
+            f"other side has {100 * there:.2g} % of its own",
+            "another backend or layout",
+            _with_channels_last(capture, each),
+        )
+
+
+def _with_channels_last(capture: Capture, contribution: Contribution) -> Setting | None:
+    setting = Setting.parse(capture.setting)
+    images = "conv" in contribution.group.label or "pool" in contribution.group.label
+    return setting.changed(channels_last="on") if images and "channels_last" not in setting.switches else None
+
+
+def _share(contribution: Contribution, side: int, capture: Capture, kind: str) -> float:
+    """FLOP/s or bytes/s of a group ÷ what the machine reaches; 0 where unknown."""
+    rows = list(rows_of(contribution.group, side, capture))
+    if not rows:
+        return 0.0
+    device = sum((row.device_seconds or 0.0) * row.count for row in rows)
+    seconds = device or fmean(sum(r.ops[n] for n in contribution.group.rows[side]) for r in capture.readings)
+    amount = sum((row.flops if kind == "flops" else row.bytes) * row.count for row in rows)
+    if seconds <= 0:
+        return 0.0
+    if kind == "flops":
+        return amount / seconds / capture.flops_per_second if capture.flops_per_second else 0.0
+    largest = max((row.bytes for row in rows), default=0.0)
+    rates = {int(size): rate for size, rate in capture.bytes_per_second.items()}
+    most = max((rate for size, rate in rates.items() if 4 * size >= largest), default=None)
+    return amount / seconds / most if most else 0.0
