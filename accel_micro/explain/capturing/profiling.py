@@ -5,6 +5,7 @@ again: the gradient of attention with dropout reads the seed of a forward that i
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from statistics import median
 from typing import Any, Final
 
 import torch
@@ -41,21 +42,24 @@ class Marking(TorchDispatchMode):
 
 
 def device_seconds(step: Callable[[], Any], structure: Structure) -> list[float] | None:
-    """Of one call of each row, the mean over some steps; None where a step called other ops than the structure has.
+    """Of one call of each row, the median over some steps; None where a step called other ops than the structure has.
 
     Raises:
         RuntimeError: the profiler cannot be used here.
     """
-    totals = [0.0] * len(structure.calls)
+    steps: list[list[float]] = []
     for _ in range(_STEPS):
         marking = Marking()
         seconds = _by_call(step, marking)
         if marking.funcs != structure.funcs:
             return None
+        totals = [0.0] * len(structure.calls)
         for place, number in enumerate(structure.sequence):
             if number >= 0:
                 totals[number] += seconds.get(place, 0.0)
-    return [total / (_STEPS * call.count) for total, call in zip(totals, structure.calls, strict=True)]
+        steps.append(totals)
+    of_rows = zip(structure.calls, zip(*steps, strict=True), strict=True)
+    return [median(totals) / call.count for call, totals in of_rows]
 
 
 def _by_call(step: Callable[[], Any], marking: Marking) -> dict[int, float]:
