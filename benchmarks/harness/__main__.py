@@ -3,6 +3,7 @@
 python -m benchmarks.harness clocks --device cuda   # our clocks against each other and CUPTI, and times without a sync
 python -m benchmarks.harness clocks --device-only   # our device clock against CUPTI alone, for a whole profile
 python -m benchmarks.harness check --device cuda    # every case of a profile against float64, nothing timed
+python -m benchmarks.harness explain same          # the same setting against itself: nothing to explain
 python -m benchmarks.harness cold --device cuda     # times of cold cases by how much data lies between two uses
 python -m benchmarks.harness gate                   # medians of twenty processes, raw and gated
 python -m benchmarks.harness help                   # how soon `accel-micro --help` answers
@@ -25,6 +26,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
+from benchmarks.harness import explain
 from benchmarks.harness.check import check
 from benchmarks.harness.clocks import clocks
 from benchmarks.harness.cold import cold
@@ -370,6 +372,7 @@ def main() -> None:
     command.add_argument("--processes", type=int, default=3)
     command.add_argument("--runs", type=int, default=1)
     command.set_defaults(run=publish)
+    explain.add_options(commands.add_parser("explain", help="does an explanation close, and keep silent"))
     add_options(commands.add_parser("reports", help="public reports on other harnesses, tried here"))
     options = parser.parse_args()
     options.run(options)
