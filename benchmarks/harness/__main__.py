@@ -2,6 +2,8 @@
 
 python -m benchmarks.harness clocks --device cuda   # our clocks against each other and CUPTI, and times without a sync
 python -m benchmarks.harness clocks --device-only   # our device clock against CUPTI alone, for a whole profile
+python -m benchmarks.harness peers --device cuda    # our clocks and other harnesses' against CUPTI, in turns
+python -m benchmarks.harness peers --device cpu     # the same against a spin that notes its own length
 python -m benchmarks.harness check --device cuda    # every case of a profile against float64, nothing timed
 python -m benchmarks.harness cold --device cuda     # times of cold cases by how much data lies between two uses
 python -m benchmarks.harness gate                   # medians of twenty processes, raw and gated
@@ -28,6 +30,7 @@ from typing import Any
 from benchmarks.harness.check import check
 from benchmarks.harness.clocks import clocks
 from benchmarks.harness.cold import cold
+from benchmarks.harness.peers import BUDGET_SECONDS, FAMILIES, peers
 from benchmarks.harness.reports.command import add_options
 
 _ONE_PROCESS = """
@@ -329,6 +332,16 @@ def main() -> None:
     command.add_argument("--output", default="", help="write all rows there, as JSON")
     command.add_argument("--device-only", action="store_true", help="the device clock alone, and fast")
     command.set_defaults(run=clocks)
+    command = commands.add_parser("peers", help="our clocks and other harnesses' against the truth")
+    command.add_argument("--device", default="cuda")
+    command.add_argument("--profile", default="standard")
+    command.add_argument("--bench", default="", help=f"cases to choose from; {FAMILIES} unless given")
+    command.add_argument(
+        "--repeats", type=int, default=0, help="runs of a few cases, for the spread of each harness"
+    )
+    command.add_argument("--budget", type=float, default=BUDGET_SECONDS, help="seconds for all of it")
+    command.add_argument("--out", default="", help="write all readings there, as JSON")
+    command.set_defaults(run=peers)
     command = commands.add_parser("check", help="every case against float64")
     command.add_argument("--device", default="cuda")
     command.add_argument("--profile", default="quick")
