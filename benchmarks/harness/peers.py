@@ -20,6 +20,7 @@ from time import perf_counter
 from typing import Any
 
 from accel_micro import profiles
+from accel_micro.selfcheck.peers.reading import first_line, read_case
 from accel_micro.selfcheck.spreading import in_turns
 from accel_micro.selfcheck.truth import KERNELS, SPINS, Band, Reading, Timed, errors, spreads
 from benchmarks.harness.cases import cases
@@ -75,41 +76,6 @@ def chosen_again(timed: Sequence[Timed], bands: Sequence[Band], most: int) -> li
             if turn < len(among) and len(picked) < most:
                 picked.append(among[turn])
     return picked
-
-
-def read_case(
-    row: Timed,
-    watches: Sequence[Any],
-    call: Callable[[], Any],
-    truth: Callable[[], float],
-    regimes: Mapping[str, float],
-) -> None:
-    """Each harness once, the witness before and after it. What a harness raises is its own failure.
-
-    Args:
-        regimes: the witness in other states, by their name.
-    """
-    before = truth()
-    for watch in watches:
-        start = perf_counter()
-        try:
-            seconds = watch.read(call)
-        except Exception as error:  # one harness must not end the case
-            row.refused[watch.name] = f"{type(error).__name__}: {first_line(error)}"
-            before = truth()
-            continue
-        spent = perf_counter() - start
-        after = truth()
-        row.readings[watch.name] = Reading(
-            seconds, (before + after) / 2, regimes.get(watch.regime, 0.0), spent
-        )
-        before = after
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of its message, cut."""
-    lines = str(error).strip().splitlines()
-    return lines[0][:140] if lines else ""
 
 
 def repeat_case(row: Timed, watches: Sequence[Any], call: Callable[[], Any], runs: int, left: Budget) -> None:

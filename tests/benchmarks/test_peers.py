@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from accel_micro.selfcheck.peers.reading import read_case
 from accel_micro.selfcheck.peers.stopwatches import Stopwatch
 from accel_micro.selfcheck.truth import KERNELS, Reading, Timed
 from benchmarks.harness import nvbench, peers
-from benchmarks.harness.peers import chosen_again, families_of, print_table, read_case, take_nvbench
+from benchmarks.harness.peers import chosen_again, families_of, print_table, take_nvbench
 
 
 def failing(call: Any) -> float:

@@ -86,8 +86,11 @@ def by_timeit(call: Call) -> float:
     return seconds / calls
 
 
-def asv_samples(call: Call, *, rounds: int = 1) -> list[float]:
-    """Samples of asv's own benchmark type for a method with a setup, as a process of `asv run` takes them."""
+def asv_process(call: Call) -> tuple[list[float], int]:
+    """Samples of asv's own benchmark type for a method with a setup, as a process of `asv run` takes them.
+
+    And the calls of a sample.
+    """
     from asv_runner.benchmarks.time import TimeBenchmark
 
     class Source:
@@ -99,18 +102,16 @@ def asv_samples(call: Call, *, rounds: int = 1) -> list[float]:
         def time_call(self) -> None:
             call()
 
-    samples: list[float] = []
-    for _ in range(rounds):
-        source = Source()
-        benchmark: Any = TimeBenchmark("time_call", source.time_call, [source])
-        benchmark.do_setup()
-        samples += benchmark.run()["samples"]
-    return samples
+    source = Source()
+    benchmark: Any = TimeBenchmark("time_call", source.time_call, [source])
+    benchmark.do_setup()
+    read = benchmark.run()
+    return [float(sample) for sample in read["samples"]], int(read["number"])
 
 
 def as_asv_does(call: Call) -> float:
     """The median of a process."""
-    return median(asv_samples(call))
+    return median(asv_process(call)[0])
 
 
 def _triton(name: str) -> Callable[..., Any]:
