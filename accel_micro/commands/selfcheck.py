@@ -20,7 +20,7 @@ _PYPERF_SECONDS: Final = 900.0
 FULLER: Final = {
     "truth": "python -m benchmarks.harness peers --device {kind} --repeats 10",
     "power": "accel-micro selfcheck power --device {device} --budget 3600",
-    "cost": "python -m benchmarks.harness suite",
+    "cost": "python -m tests.end_to_end.whole_suite",
     "bisect": "python -m tests.bisect.table --runs 200",
     "explain": "accel-micro selfcheck explain --device {device} --budget 600",
     "scale": "python -m benchmarks.harness compare",

@@ -245,6 +245,6 @@ def process_table(ours: Sequence[float], spawned: Sequence[float]) -> Table:
     )
     note = (
         f"Starting and ending processes that measure nothing, of {len(ours)} each, times {times}. Installing is not in "
-        "it: `python -m benchmarks.harness suite` runs both whole, with real wheels of three builds."
+        "it: `python -m tests.end_to_end.whole_suite` runs both whole, with real wheels."
     )
     return Table("Processes", PROCESS_COLUMNS, rows, note, first="suite")
