@@ -1,6 +1,7 @@
 """What `selfcheck` does: section after section, each within its share of the time; what fails costs itself alone."""
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from time import perf_counter
@@ -106,16 +107,34 @@ def facts_of(device: str) -> list[tuple[str, str]]:
     return facts
 
 
+@contextlib.contextmanager
+def _alone_on(device: str) -> Iterator[None]:
+    """No other run of accel_micro measures on the device meanwhile.
+
+    Raises:
+        DeviceBusy: one does; the message says who.
+    """
+    from accel_micro.asv_plugin.locking import DeviceLocks
+
+    locks = DeviceLocks()
+    locks.acquire({"cpu", device.partition(":")[0]})
+    try:
+        yield
+    finally:
+        locks.release()
+
+
 def _truth(part: Part, request: Request, seconds: float, shared: _Shared, tell: Told) -> Section:
     from accel_micro.commands import selfcheck_truth as truth
 
     tables: list[Table] = []
     notes: list[str] = []
-    if request.device.partition(":")[0] == "cuda":
-        seconds /= 2
-        tables += truth.kernel_tables(truth.read_kernels(request.device, seconds, tell))
-        notes += truth.KERNEL_NOTES
-    tables += truth.spin_tables(truth.read_spins(seconds, tell))
+    with _alone_on(request.device):
+        if request.device.partition(":")[0] == "cuda":
+            seconds /= 2
+            tables += truth.kernel_tables(truth.read_kernels(request.device, seconds, tell))
+            notes += truth.KERNEL_NOTES
+        tables += truth.spin_tables(truth.read_spins(seconds, tell))
     notes += truth.SPIN_NOTES
     return Section(
         part.key,
@@ -132,10 +151,11 @@ def _power(part: Part, request: Request, seconds: float, shared: _Shared, tell: 
     from accel_micro.selfcheck.peers import worker
 
     pyperf_seconds = seconds / 3 if seconds >= _PYPERF_SECONDS else 0.0
-    rounds = shared.rounds = power.gather(request.device, seconds - pyperf_seconds, tell)
     kind = request.device.partition(":")[0]
-    rows = power_rows(rounds, power.methods(kind))
-    rows.append(power.pyperf_row(request.device, pyperf_seconds, tell))
+    with _alone_on(request.device):
+        rounds = shared.rounds = power.gather(request.device, seconds - pyperf_seconds, tell)
+        rows = power_rows(rounds, power.methods(kind))
+        rows.append(power.pyperf_row(request.device, pyperf_seconds, tell))
     count = max((len(found) for found in rounds.processes.values()), default=0)
     done = (
         f"{count} rounds of fresh processes in an order by chance; {len(worker.OPS)} small ops, each called "
@@ -218,7 +238,8 @@ def _cost(part: Part, request: Request, seconds: float, shared: _Shared, tell: T
     rounds = shared.rounds
     if rounds is None:
         left = seconds - (perf_counter() - begin)
-        rounds = power.gather(request.device, left, tell, ops=worker.OPS[:1])
+        with _alone_on(request.device):
+            rounds = power.gather(request.device, left, tell, ops=worker.OPS[:1])
     names = {name: name for name in power.methods_of(request.device.partition(":")[0])}
     notes: tuple[str, ...] = ()
     if (found := cost.precision_table(rounds, names)) is not None:

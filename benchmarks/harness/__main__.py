@@ -6,7 +6,7 @@ python -m benchmarks.harness peers --device cuda    # our clocks and other harne
 python -m benchmarks.harness peers --device cpu     # the same against a spin that notes its own length
 python -m benchmarks.harness check --device cuda    # every case of a profile against float64, nothing timed
 python -m benchmarks.harness cold --device cuda     # times of cold cases by how much data lies between two uses
-python -m benchmarks.harness gate                   # medians of twenty processes, raw and gated
+python -m benchmarks.harness gate                   # medians of processes: raw, gated, less time without a core
 python -m benchmarks.harness help                   # how soon `accel-micro --help` answers
 python -m benchmarks.harness launch                 # asv's processes by fork and by spawn, 24 cases
 python -m benchmarks.harness ledger                 # a ledger of three years: sync, list, resolve a range
@@ -21,8 +21,9 @@ import os
 import subprocess
 import sys
 import tempfile
+from math import log
 from pathlib import Path
-from statistics import median
+from statistics import median, stdev
 from time import perf_counter
 from typing import Any
 
@@ -35,32 +36,54 @@ from benchmarks.harness.reports.command import add_options
 
 _ONE_PROCESS = """
 import json, sys, torch
+from time import perf_counter
+from accel_micro.devices.waiting import thread_waited_seconds
 from accel_micro.measure.sampling import Sampler, opened
+from accel_micro.selfcheck.peers.stopwatches import asv_process
 a, b = torch.randn(8, 32, 32), torch.randn(8, 32, 32)
+call = lambda: torch.bmm(a, b)
 with opened("cpu") as device:
-    sampler = Sampler(device, lambda: torch.bmm(a, b), float(sys.argv[1]))
+    sampler = Sampler(device, call, float(sys.argv[1]))
     sampler.warm_up()
     calls = sampler._blocks.calls_for_block()
-    raw = [sampler._blocks.seconds_of(calls) / calls for _ in range(20)]
+    raw, own = [], []
+    for _ in range(20):
+        waited, start = thread_waited_seconds(), perf_counter()
+        raw.append(sampler._blocks.seconds_of(calls) / calls)
+        share = (thread_waited_seconds() - waited) / (perf_counter() - start)
+        own.append(raw[-1] * (1 - share))
     gated = sampler.read("throughput")
-print(json.dumps([sorted(raw)[10], gated.median_seconds, [str(flag) for flag in gated.flags]]))
+    single = sorted(asv_process(call)[0])
+flags = [str(flag) for flag in gated.flags]
+print(json.dumps([sorted(raw)[10], gated.median_seconds, sorted(own)[10], single[len(single) // 2], flags]))
 """
+_GATE_COLUMNS = ("raw", "gated", "own", "asv")
 
 
 def gate(options: argparse.Namespace) -> None:
-    """Fresh processes of one small op, each timed twice: twenty blocks as they come, then through the speed gate."""
-    raw: list[float] = []
-    gated: list[float] = []
-    print("process    raw µs  gated µs  flags")
+    """Fresh processes of one small op, each timed four ways.
+
+    Twenty blocks as they come; through the speed gate; twenty blocks less the time for which the thread that calls had
+    no core; and as asv does, the median of single calls.
+    """
+    read: dict[str, list[float]] = {name: [] for name in _GATE_COLUMNS}
+    print("process " + "".join(f"{name + ' µs':>10s}" for name in _GATE_COLUMNS) + "  flags of the gated")
     for number in range(options.processes):
         command = [sys.executable, "-c", _ONE_PROCESS, str(options.budget)]
         environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads)}
         out = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-        one_raw, one_gated, flags = json.loads(out)
-        raw.append(one_raw)
-        gated.append(one_gated)
-        print(f"{number + 1:7d} {1e6 * one_raw:9.2f} {1e6 * one_gated:9.2f}  {'; '.join(flags)}", flush=True)
-    print(f"largest ÷ smallest median: raw {max(raw) / min(raw):.2f}, gated {max(gated) / min(gated):.2f}")
+        *seconds, flags = json.loads(out)
+        for values, one in zip(read.values(), seconds, strict=True):
+            values.append(one)
+        print(
+            f"{number + 1:7d} " + "".join(f"{1e6 * one:10.2f}" for one in seconds) + f"  {'; '.join(flags)}",
+            flush=True,
+        )
+    ratios = ", ".join(f"{name} {max(values) / min(values):.2f}" for name, values in read.items())
+    print(f"largest ÷ smallest median: {ratios}")
+    if options.processes > 1:
+        spreads = ", ".join(f"{name} {stdev(map(log, values)):.3f}" for name, values in read.items())
+        print(f"standard deviation of the logs: {spreads}")
 
 
 def help_(options: argparse.Namespace) -> None:
