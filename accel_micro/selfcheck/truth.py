@@ -25,11 +25,6 @@ KERNELS: Final = (
     Band("kernels of 3 to 10 µs", 3e-6, 10e-6),
     Band("shorter kernels", 0.0, 3e-6),
 )
-SPINS: Final = (
-    Band("calls of 0.3 ms or more", 0.3e-3),
-    Band("calls of 30 to 300 µs", 30e-6, 0.3e-3),
-    Band("shorter calls", 0.0, 30e-6),
-)
 
 
 @dataclass(frozen=True)

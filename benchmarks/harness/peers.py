@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -22,14 +22,13 @@ from typing import Any
 from accel_micro import profiles
 from accel_micro.selfcheck.peers.reading import first_line, read_case
 from accel_micro.selfcheck.spreading import in_turns
-from accel_micro.selfcheck.truth import KERNELS, SPINS, Band, Reading, Timed, errors, spreads
+from accel_micro.selfcheck.truth import KERNELS, Band, Reading, Timed, errors, spreads
 from benchmarks.harness.cases import cases
 from benchmarks.harness.clocks import prepared_case, usable
 
 FAMILIES = r"^(matmul|conv2d|attention|optimizer|pointwise)\."
 BUDGET_SECONDS = 300.0
 
-_SPIN_SECONDS = (10e-6, 100e-6, 1e-3)
 _REPEATED_CASES = 4
 _REPEATS_SHARE = 0.35
 _NVBENCH_SHARE = 0.2
@@ -235,38 +234,22 @@ def take_nvbench(row: Timed, read: Mapping[str, Any]) -> None:
 # CPU
 
 
-def _cpu(options: argparse.Namespace, budget: Budget) -> list[Timed]:
-    from accel_micro.measure.sampling import opened
-    from accel_micro.selfcheck.peers.stopwatches import ours, stopwatches
-    from accel_micro.selfcheck.peers.witnesses import KnownSpin
+def _cpu(options: argparse.Namespace) -> None:
+    """The spins of section 1 of `accel-micro selfcheck`, for as long as the budget says."""
+    from accel_micro.commands.selfcheck_truth import read_spins, spin_tables
+    from accel_micro.report.selfcheck_words import cells
 
-    rows = []
-    with opened("cpu") as device:
-        for wanted in _SPIN_SECONDS:
-            row = Timed(f"spin of about {1e6 * wanted:.0f} µs")
-            spin = KnownSpin.of(wanted)
-            watches = [*ours(device), *stopwatches("cpu")]
-            for watch in watches:
-                known = _read_spin(watch, spin)
-                row.readings[watch.name] = known
-            for _ in range(options.repeats):
-                if budget.left < 0:
-                    break
-                for watch in watches:
-                    row.again.setdefault(watch.name, []).append(_read_spin(watch, spin).seconds)
-            row.unit_seconds = min(one.truth for one in row.readings.values())
-            rows.append(row)
-            _print_row(row, 0.0)
-    return rows
-
-
-def _read_spin(watch: Any, spin: Any) -> Reading:
-    """A reading of the spin, held against what the spin noted of the very calls."""
-    spin()
-    spin.known()
-    start = perf_counter()
-    seconds = watch.read(spin)
-    return Reading(seconds, spin.known(), 0.0, perf_counter() - start)
+    readings = read_spins(options.budget, lambda text: None)
+    for table in spin_tables(readings):
+        print(f"\n{table.title}\n{'harness':28s} " + " ".join(f"{one.title:>24s}" for one in table.columns))
+        for row in table.rows:
+            print(f"{row.name:28s} " + " ".join(f"{cell:>24s}" for cell in cells(row, table.columns)))
+    if options.out:
+        facts = {
+            f"{one.seconds:g}": {name: [asdict(run) for run in runs] for name, runs in one.readings.items()}
+            for one in readings
+        }
+        Path(options.out).write_text(json.dumps(facts, indent=1), encoding="utf-8")
 
 
 # The command
@@ -274,13 +257,14 @@ def _read_spin(watch: Any, spin: Any) -> Reading:
 
 def peers(options: argparse.Namespace) -> None:
     """Read cases within the budget, print a row for each, then each harness's errors and spread."""
+    if options.device.partition(":")[0] == "cpu":
+        _cpu(options)
+        return
     budget = Budget(options.budget)
-    cpu = options.device.partition(":")[0] == "cpu"
-    rows = _cpu(options, budget) if cpu else _cuda(options, budget)
-    bands = SPINS if cpu else KERNELS
+    rows = _cuda(options, budget)
     harnesses = list(dict.fromkeys(name for row in rows for name in (*row.readings, *row.refused)))
-    print_table(rows, bands, harnesses)
-    if not cpu and (absent := nvbench_absent()) is not None:
+    print_table(rows, KERNELS, harnesses)
+    if (absent := nvbench_absent()) is not None:
         print(absent)
     print(f"{len(rows)} cases in {perf_counter() - budget.start:.0f} s")
     if options.out:
@@ -288,7 +272,7 @@ def peers(options: argparse.Namespace) -> None:
             "device": options.device,
             "profile": options.profile,
             "budget_seconds": options.budget,
-            "errors": [vars(one) for one in errors(rows, bands, harnesses)],
+            "errors": [vars(one) for one in errors(rows, KERNELS, harnesses)],
             "cases": [row.to_json() for row in rows],
         }
         Path(options.out).write_text(json.dumps(facts, indent=1), encoding="utf-8")

@@ -155,3 +155,17 @@ def test_the_table_has_a_row_for_each_harness_and_band(capsys: pytest.CaptureFix
     assert ["graph", "refused", "1:", "no"] in lines
     assert ["ours", "9.52", "%", "of", "2", "runs"] in lines
     assert not any("shorter kernels" in " ".join(line) for line in lines)
+
+
+def test_on_the_cpu_spins_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from accel_micro.commands import selfcheck_truth
+    from tests.selfcheck.checks import spins
+
+    monkeypatch.setattr(selfcheck_truth, "read_spins", lambda budget, tell: spins())
+    facts = run(tmp_path, device="cpu")
+    (readings,) = facts.values()
+    assert len(readings["ours"]) == 3
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["ours", "0.10", "%", "+0.20", "%", "1.90", "%", "0.10", "%", "3"] in lines
