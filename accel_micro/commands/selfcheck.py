@@ -19,7 +19,7 @@ _PYPERF_SECONDS: Final = 900.0
 """Of budget for section 2, below which pyperf's own processes, some twenty seconds a side, are left out."""
 
 FULLER: Final = {
-    "truth": "python -m benchmarks.harness peers --device {kind} --repeats 10",
+    "truth": "python -m benchmarks.harness peers --device {kind}",
     "power": "accel-micro selfcheck power --device {device} --budget 3600",
     "cost": "python -m tests.end_to_end.whole_suite",
     "bisect": "python -m tests.bisect.table --runs 200",

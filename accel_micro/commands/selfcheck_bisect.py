@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from statistics import fmean
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -50,7 +51,8 @@ def simulate(budget_seconds: float, tell: Told) -> "dict[Cell, dict[str, list[Ou
 
     found: dict[Cell, dict[str, list[Outcome]]] = {cell: {} for cell in CELLS}
     begin, seed, longest = perf_counter(), 0, 0.0
-    with ProcessPoolExecutor(_JOBS) as pool:
+    # Fresh interpreters: in this one asv's commands may have been replaced by ours.
+    with ProcessPoolExecutor(_JOBS, mp_context=get_context("spawn")) as pool:
         while seed < _MOST and (seed == 0 or perf_counter() - begin + longest < budget_seconds):
             start = perf_counter()
             seeds = range(seed, seed + _AT_ONCE)

@@ -20,7 +20,8 @@ Named = list[tuple[int, int]]
 def asv_find(machine: Machine, builds: int, effect: float) -> Named:
     """`asv find` itself, its builds played by the machine: each once, the half with the larger rise, always a culprit.
 
-    Of an asv that has changed too much to be played with, whatever it raises.
+    In an interpreter in which our plugin has not replaced it. Of an asv that has changed too much to be played with,
+    whatever it raises.
     """
     from asv.commands import find
     from asv.util import UserError
