@@ -234,7 +234,9 @@ def pyperf_row(device: str, budget_seconds: float, tell: Told) -> Row:
             files = {level: Path(folder) / f"{number}-{turn}.json" for number, level in enumerate(LEVELS)}
             for level, more in LEVELS.items():
                 command = [str(script), worker.OPS[0], str(worker.BASE + more), device]
-                path = str(Path(worker.__file__).parents[3])
+                path = os.pathsep.join(
+                    [str(Path(worker.__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
+                )
                 subprocess.run(
                     [
                         sys.executable,
