@@ -119,7 +119,7 @@ def ours(bisecting: Bisecting, builds: int) -> Answer:
 def theirs(bisecting: Bisecting, builds: int) -> Answer:
     """`asv find` with our builds, and asv's own search."""
     start = time.perf_counter()
-    done = bisecting.builds.asv("find", f"20261031..202611{builds:02}", r"ops\.plain\.time_forward$")
+    done = bisecting.builds.asv("find", f"20261031..202611{builds:02}", "ops.plain.time_forward")
     found = re.search(r"Greatest regression found: 202611(\d\d)", done.output)
     if found is None:
         sys.exit(done.output)
