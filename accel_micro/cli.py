@@ -18,6 +18,7 @@ from accel_micro.commands.explain_cli import capture, explain
 from accel_micro.commands.ops_cli import ops
 from accel_micro.commands.report_cli import report
 from accel_micro.commands.reproduce_cli import reproduce
+from accel_micro.commands.selfcheck_cli import selfcheck
 
 app = typer.Typer(
     name="accel-micro",
@@ -37,6 +38,7 @@ app.command()(report)
 app.command()(ops)
 app.command()(coverage)
 app.command()(reproduce)
+app.command()(selfcheck)
 
 
 class Format(str, Enum):

@@ -195,6 +195,10 @@ class Device:
 
         return waited_seconds()
 
+    def own_waited_seconds(self) -> float:
+        """Of these, seconds that the thread that asks waited; 0 where that is not known."""
+        return 0.0
+
     def probe_device_speed(self) -> float | None:
         """Clock of the device's cores in hertz from a fixed piece of device work; None where there is no such probe."""
         return None

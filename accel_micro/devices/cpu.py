@@ -33,6 +33,11 @@ class Cpu(Device):
             torch.set_num_threads(host.allowed_cores())
         yield
 
+    def own_waited_seconds(self) -> float:
+        from accel_micro.devices.waiting import thread_waited_seconds
+
+        return thread_waited_seconds()
+
     def peak_memory_bytes(self, call: Call) -> int | None:
         from torch.autograd import DeviceType  # type: ignore[attr-defined]
         from torch.profiler import ProfilerActivity, profile

@@ -313,8 +313,8 @@ def _device_intervals(repeat: Callable[[int], None], calls: int) -> list[tuple[i
     return [_interval(event) for event in _device_events(repeat, calls)]
 
 
-def _device_events(repeat: Callable[[int], None], calls: int) -> list[Any]:
-    """The profiler's events of the device, without spins and annotations."""
+def _device_events(repeat: Callable[[int], None], calls: int, *, spins: bool = False) -> list[Any]:
+    """The profiler's events of the device, without annotations and, unless asked for, spins."""
     import torch
     from torch.autograd import DeviceType  # type: ignore[attr-defined]
     from torch.profiler import ProfilerActivity, profile
@@ -329,7 +329,9 @@ def _device_events(repeat: Callable[[int], None], calls: int) -> list[Any]:
     return [
         event
         for event in results.events()
-        if event.device_type() == DeviceType.CUDA and not _is_annotation(event) and not _is_spin(event)
+        if event.device_type() == DeviceType.CUDA
+        and not _is_annotation(event)
+        and (spins or not _is_spin(event))
     ]
 
 

@@ -4,9 +4,10 @@ On shared and throttling machines the speed itself changes, by a factor of two w
 by two probes of known work. The samples of a process are the blocks with the highest probe speed, not the fastest
 blocks: choosing by the probe does not look at what is measured, so it cannot hide a regression.
 
-Before speed comes having a core at all: a block in which threads of the process waited for one, because another program
-had it, is taken only when there is no other. Measured on two cores with other programs running: a small parallel
-product took 9 to 35 µs in blocks without waiting and 130 to 15,000 µs in blocks with it.
+Before speed comes having a core at all. Where the thread that makes the calls is the only one that waited for one,
+because another program had it, that time is taken off the block. A block in which other threads waited too is taken
+only when there is no other. Measured on two cores with other programs running: a small parallel product took 9 to 35 µs
+in blocks without waiting and 130 to 15,000 µs in blocks with it.
 
 A block below full speed is corrected by its share of full speed `** sensitivity`. Ops do not slow in step with the
 probe (measured slopes of log time on log probe speed: 0.3 to 0.7, and a correction by the whole ratio overshoots), so
@@ -34,6 +35,9 @@ TYPICAL_FULL_SPEED: Final = 0.94
 LITTLE_WAITING: Final = 0.02
 """Share of a block in which some thread may have waited for a core before the block counts as disturbed."""
 
+MOST_TAKEN_OFF: Final = 0.9
+"""Share of a block that is taken off at most: of a thread that hardly ran, little is known."""
+
 
 @dataclass(frozen=True)
 class Block:
@@ -44,6 +48,8 @@ class Block:
         before, after: the probe's rate relative to full speed.
         waiting: seconds that threads of this process waited for a core, per second of the block.
         throttled: why the device's driver held its clock down meanwhile, see `throttling`.
+        own_waiting: seconds of `waiting` for which the thread that makes the calls had no core, where no other thread
+            waited: then that time is known not to be the op's, and is taken off.
     """
 
     seconds: float
@@ -51,6 +57,12 @@ class Block:
     after: float
     waiting: float = 0.0
     throttled: tuple[str, ...] = ()
+    own_waiting: float = 0.0
+
+    @property
+    def own_seconds(self) -> float:
+        """Seconds per call for which the thread that makes the calls had a core."""
+        return self.seconds * (1.0 - min(self.own_waiting, MOST_TAKEN_OFF))
 
     @property
     def speed(self) -> float:
@@ -64,8 +76,8 @@ class Block:
 
     @property
     def is_disturbed(self) -> bool:
-        """Threads waited for a core that another program had."""
-        return self.waiting > LITTLE_WAITING
+        """Threads waited for a core that another program had, and by how much that made the block longer is unknown."""
+        return self.waiting - min(self.own_waiting, MOST_TAKEN_OFF) > LITTLE_WAITING
 
     @property
     def at_full_speed(self) -> bool:
@@ -95,7 +107,7 @@ def fit_sensitivity(blocks: Sequence[Block]) -> float:
     """
     blocks = [block for block in blocks if not block.is_disturbed] or blocks
     speeds = [math.log(block.speed) for block in blocks]
-    times = [math.log(block.seconds) for block in blocks]
+    times = [math.log(block.own_seconds) for block in blocks]
     mean_speed, mean_time = math.fsum(speeds) / len(speeds), math.fsum(times) / len(times)
     slow = math.fsum((mean_speed - x) * (y - mean_time) for x, y in zip(speeds, times, strict=True))
     spread = math.fsum((x - mean_speed) ** 2 for x in speeds)
@@ -119,10 +131,14 @@ def choose(blocks: Sequence[Block], samples: int, *, correct: bool = True, floor
     chosen = tuple(blocks[i] for i in sorted(order[:samples]))
     corrected = [correct and block.slowest < FULL_SPEED for block in chosen]
     values = tuple(
-        _corrected(block, sensitivity, floor) if slow else block.seconds
+        _corrected(block, sensitivity, floor) if slow else _own(block, floor)
         for block, slow in zip(chosen, corrected, strict=True)
     )
     return Chosen(chosen, values, sensitivity, sum(corrected), sum(block.is_disturbed for block in chosen))
+
+
+def _own(block: Block, floor: float) -> float:
+    return min(block.seconds, max(floor, block.own_seconds))
 
 
 def correction(before: float, after: float) -> float:
@@ -136,9 +152,10 @@ def correction(before: float, after: float) -> float:
 
 def _corrected(block: Block, sensitivity: float, floor: float) -> float:
     share = min(1.0, block.speed / TYPICAL_FULL_SPEED)
-    return min(block.seconds, max(floor, float(block.seconds * share**sensitivity)))
+    return min(block.seconds, max(floor, float(block.own_seconds * share**sensitivity)))
 
 
 def _preference(block: Block) -> tuple[float, bool, float]:
     """Smaller is better. Among blocks at full speed all are equal: a finer order would follow the probe's noise."""
-    return max(block.waiting, LITTLE_WAITING), bool(block.throttled), -min(block.slowest, FULL_SPEED)
+    left = block.waiting - min(block.own_waiting, MOST_TAKEN_OFF)
+    return max(left, LITTLE_WAITING), bool(block.throttled), -min(block.slowest, FULL_SPEED)

@@ -264,6 +264,7 @@ class Sampler:
             False,
             notes,
             waited=device.waited_seconds,
+            own_waited=None if device.asynchronous else device.own_waited_seconds,
             now=device.now,
         )
 

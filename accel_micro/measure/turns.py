@@ -9,7 +9,7 @@ from typing import Final
 
 from accel_micro.devices.base import QueueTooShort, WatchState
 from accel_micro.measure.flags import Flag
-from accel_micro.measure.gate import Block
+from accel_micro.measure.gate import LITTLE_WAITING, Block
 from accel_micro.measure.throttling import Seen, reasons
 
 OVERTIME: Final = 3.0
@@ -27,7 +27,8 @@ class Reader:
         known_reference: rate of the probe at full speed; None takes the fast percentile of the reader's own rates.
         by_device: the probe reads the device, not the host.
         flags: what the way of reading deserves.
-        waited: seconds that threads of this process waited for a core so far. now: the host clock.
+        waited: seconds that threads of this process waited for a core so far. own_waited: of these, those of the
+            thread that makes the calls; None where the calls' work goes on without it. now: the host clock.
         rates: all the probe's rates, two a block.
         watch: asks the device's driver, before and after each turn; None where the clock does not depend on it.
         seen: what it said.
@@ -42,12 +43,13 @@ class Reader:
     by_device: bool
     flags: tuple[Flag, ...] = ()
     waited: Callable[[], float] = float
+    own_waited: Callable[[], float] | None = None
     now: Callable[[], float] = perf_counter
     watch: Callable[[], WatchState] | None = None
     seen: Seen = field(default_factory=Seen)
     rates: list[float] = field(default_factory=list)
     lost: str | None = None
-    _timed: list[tuple[float, float, float, float, tuple[str, ...]]] = field(default_factory=list)
+    _timed: list[tuple[float, float, float, float, tuple[str, ...], float]] = field(default_factory=list)
 
     def turn(self) -> None:
         """Ask the driver, probe, time one block, probe, ask the driver.
@@ -59,18 +61,25 @@ class Reader:
             return
         state = self.watch() if self.watch is not None else None
         before = self.probe()
-        waited, start = self.waited(), self.now()
+        waited, own, start = self.waited(), self._own_waited(), self.now()
         try:
             seconds = self.block()
         except QueueTooShort as reason:
             self.lost = str(reason)
             return
         lasted = max(self.now() - start, 1e-9)
-        waiting = (self.waited() - waited) / lasted
+        own_waiting = max(0.0, self._own_waited() - own) / lasted
+        waiting = max(0.0, self.waited() - waited) / lasted
         after = self.probe()
         throttled = self._held_down(state, lasted)
-        self._timed.append((seconds, before, after, max(0.0, waiting), throttled))
+        alone = waiting - own_waiting <= LITTLE_WAITING
+        self._timed.append(
+            (seconds, before, after, waiting, throttled, min(waiting, own_waiting) if alone else 0.0)
+        )
         self.rates += (before, after)
+
+    def _own_waited(self) -> float:
+        return 0.0 if self.own_waited is None else self.own_waited()
 
     def _held_down(self, before: WatchState | None, seconds: float) -> tuple[str, ...]:
         """Why the device's clock was held down since a state, during a block of that many seconds."""
@@ -97,8 +106,8 @@ class Reader:
         """The blocks read so far, their speeds relative to full speed."""
         reference = self.reference
         return [
-            Block(seconds, before / reference, after / reference, waiting, throttled)
-            for seconds, before, after, waiting, throttled in self._timed
+            Block(seconds, before / reference, after / reference, waiting, throttled, own_waiting)
+            for seconds, before, after, waiting, throttled, own_waiting in self._timed
         ]
 
     def is_disturbed(self, samples: int) -> bool:
@@ -112,7 +121,7 @@ class Reader:
         if len(self._timed) < samples:
             return False
         # A call that draws more power than the card may is held down in every block, however many are taken.
-        always_held = all(throttled for *_, throttled in self._timed)
+        always_held = all(throttled for *_, throttled, _ in self._timed)
         return always_held or sum(b.at_full_speed for b in self.blocks()) >= samples
 
 

@@ -2,10 +2,12 @@
 
 python -m benchmarks.harness clocks --device cuda   # our clocks against each other and CUPTI, and times without a sync
 python -m benchmarks.harness clocks --device-only   # our device clock against CUPTI alone, for a whole profile
+python -m benchmarks.harness peers --device cuda    # our clocks and other harnesses' against CUPTI, in turns
+python -m benchmarks.harness peers --device cpu     # the same against a spin that notes its own length
 python -m benchmarks.harness check --device cuda    # every case of a profile against float64, nothing timed
 python -m benchmarks.harness explain same          # the same setting against itself: nothing to explain
 python -m benchmarks.harness cold --device cuda     # times of cold cases by how much data lies between two uses
-python -m benchmarks.harness gate                   # medians of twenty processes, raw and gated
+python -m benchmarks.harness gate                   # medians of processes: raw, gated, less time without a core
 python -m benchmarks.harness help                   # how soon `accel-micro --help` answers
 python -m benchmarks.harness launch                 # asv's processes by fork and by spawn, 24 cases
 python -m benchmarks.harness ledger                 # a ledger of three years: sync, list, resolve a range
@@ -20,46 +22,70 @@ import os
 import subprocess
 import sys
 import tempfile
-from itertools import product
+from math import log
 from pathlib import Path
-from statistics import median
+from statistics import median, stdev
 from time import perf_counter
 from typing import Any
 
+from accel_micro.selfcheck.inventing import write_index, write_results
 from benchmarks.harness import explain
 from benchmarks.harness.check import check
 from benchmarks.harness.clocks import clocks
 from benchmarks.harness.cold import cold
+from benchmarks.harness.peers import BUDGET_SECONDS, FAMILIES, peers
 from benchmarks.harness.reports.command import add_options
 
 _ONE_PROCESS = """
 import json, sys, torch
+from time import perf_counter
+from accel_micro.devices.waiting import thread_waited_seconds
 from accel_micro.measure.sampling import Sampler, opened
+from accel_micro.selfcheck.peers.stopwatches import asv_process
 a, b = torch.randn(8, 32, 32), torch.randn(8, 32, 32)
+call = lambda: torch.bmm(a, b)
 with opened("cpu") as device:
-    sampler = Sampler(device, lambda: torch.bmm(a, b), float(sys.argv[1]))
+    sampler = Sampler(device, call, float(sys.argv[1]))
     sampler.warm_up()
     calls = sampler._blocks.calls_for_block()
-    raw = [sampler._blocks.seconds_of(calls) / calls for _ in range(20)]
+    raw, own = [], []
+    for _ in range(20):
+        waited, start = thread_waited_seconds(), perf_counter()
+        raw.append(sampler._blocks.seconds_of(calls) / calls)
+        share = (thread_waited_seconds() - waited) / (perf_counter() - start)
+        own.append(raw[-1] * (1 - share))
     gated = sampler.read("throughput")
-print(json.dumps([sorted(raw)[10], gated.median_seconds, [str(flag) for flag in gated.flags]]))
+    single = sorted(asv_process(call)[0])
+flags = [str(flag) for flag in gated.flags]
+print(json.dumps([sorted(raw)[10], gated.median_seconds, sorted(own)[10], single[len(single) // 2], flags]))
 """
+_GATE_COLUMNS = ("raw", "gated", "own", "asv")
 
 
 def gate(options: argparse.Namespace) -> None:
-    """Fresh processes of one small op, each timed twice: twenty blocks as they come, then through the speed gate."""
-    raw: list[float] = []
-    gated: list[float] = []
-    print("process    raw µs  gated µs  flags")
+    """Fresh processes of one small op, each timed four ways.
+
+    Twenty blocks as they come; through the speed gate; twenty blocks less the time for which the thread that calls had
+    no core; and as asv does, the median of single calls.
+    """
+    read: dict[str, list[float]] = {name: [] for name in _GATE_COLUMNS}
+    print("process " + "".join(f"{name + ' µs':>10s}" for name in _GATE_COLUMNS) + "  flags of the gated")
     for number in range(options.processes):
         command = [sys.executable, "-c", _ONE_PROCESS, str(options.budget)]
         environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads)}
         out = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-        one_raw, one_gated, flags = json.loads(out)
-        raw.append(one_raw)
-        gated.append(one_gated)
-        print(f"{number + 1:7d} {1e6 * one_raw:9.2f} {1e6 * one_gated:9.2f}  {'; '.join(flags)}", flush=True)
-    print(f"largest ÷ smallest median: raw {max(raw) / min(raw):.2f}, gated {max(gated) / min(gated):.2f}")
+        *seconds, flags = json.loads(out)
+        for values, one in zip(read.values(), seconds, strict=True):
+            values.append(one)
+        print(
+            f"{number + 1:7d} " + "".join(f"{1e6 * one:10.2f}" for one in seconds) + f"  {'; '.join(flags)}",
+            flush=True,
+        )
+    ratios = ", ".join(f"{name} {max(values) / min(values):.2f}" for name, values in read.items())
+    print(f"largest ÷ smallest median: {ratios}")
+    if options.processes > 1:
+        spreads = ", ".join(f"{name} {stdev(map(log, values)):.3f}" for name, values in read.items())
+        print(f"standard deviation of the logs: {spreads}")
 
 
 def help_(options: argparse.Namespace) -> None:
@@ -137,27 +163,6 @@ def launch(options: argparse.Namespace) -> None:
     print(f"whole run, spawn ÷ forkserver: {whole['spawn'] / whole['forkserver']:.1f}")
 
 
-def write_index(folder: Path, builds: int) -> list[str]:
-    """A page as PyTorch's, with one wheel for this machine of each of as many nightlies; returns their versions."""
-    from datetime import date, timedelta
-
-    from accel_micro.builds import Target
-
-    tag, last = Target.here().tags[0], date(2026, 11, 27)
-    days = [last - timedelta(days) for days in range(builds)][::-1]
-    versions = [f"2.15.0.dev{day:%Y%m%d}" for day in days]
-    lines = [
-        f'<a href="https://example.org/whl/nightly/cpu/torch-{version}%2Bcpu-{tag}.whl" '
-        f'data-core-metadata="sha256={index:064x}" data-upload-time="{day} 09:30:00+00:00">'
-        f"torch-{version}+cpu-{tag}.whl</a><br/>"
-        for index, (version, day) in enumerate(zip(versions, days, strict=True))
-    ]
-    (folder / "torch").mkdir(parents=True)
-    page = "\n".join(["<!DOCTYPE html>", "<html><body>", *lines, "</body></html>"])
-    (folder / "torch" / "index.html").write_text(page, encoding="utf-8")
-    return versions
-
-
 def ledger(options: argparse.Namespace) -> None:
     """Seconds of what people wait for with a ledger of many builds, each read anew from its file."""
     import io
@@ -206,50 +211,6 @@ def ledger(options: argparse.Namespace) -> None:
                 seconds.append(perf_counter() - start)
             print(f"{what:32s} {median(seconds):6.3f} s   {counts[-1]} builds", flush=True)
         print(f"ledger: {path.stat().st_size / 1e6:.2f} MB, {options.builds} builds with a wheel each")
-
-
-def write_results(folder: Path, cases: int, processes: int, builds: int = 2) -> list[str]:
-    """Results of so many builds, a file each, with interleaved processes of so many cases; returns their versions."""
-    import random
-    from datetime import date, timedelta
-
-    from accel_micro.builds import Ledger, identify
-    from accel_micro.measure.process import SAMPLES, Process
-    from accel_micro.measure.records import Case, Check, Record, Work
-
-    days = [date(2026, 11, 27) - timedelta(days) for days in range(builds)][::-1]
-    versions = [f"2.15.0.dev{day:%Y%m%d}" for day in days]
-    draw = random.Random(1).gauss
-    known = [identify(version) for version in versions]
-    Ledger.beside(folder).remember_all(known)
-    (folder / "machine").mkdir(parents=True)
-    for side, build in enumerate(known):
-        path = folder / "machine" / f"{build.id[:8]}-torch-py3.11.processes.jsonl"
-        with path.open("w", encoding="utf-8") as file:
-            for number, round_ in product(range(cases), range(processes)):
-                case = Case(
-                    f"family{number % 12}.op", "forward", "cpu", "float32", f"n={number} m=1024 k=1024"
-                )
-                slower = 1.06 if side == builds - 1 and number % 100 == 0 else 1.0
-                seconds = 1e-5 * slower * (1 + draw(0, 0.01))
-                samples = tuple(seconds * (1 + draw(0, 0.003)) for _ in range(SAMPLES))
-                process = Process("cpu", "throughput", samples, samples, (1.0,) * SAMPLES, 977)
-                record = Record(
-                    case,
-                    clocks={"throughput": process},
-                    check=Check(3.1e-7, 2.4e-6, 8.8e-7),
-                    work=Work(2e9, 1.2e7),
-                    precision={"threads": 2, "float32_matmul_precision": "highest", "mkldnn": True},
-                    seconds={"prepare": 0.1, "check": 0.2, "measure": 1.2},
-                    machine="machine",
-                    build=build.id,
-                    environment="torch-py3.11",
-                    session="5f0c",
-                    round=round_ + 1,
-                    started=f"2026-11-27T{10 + round_:02d}:{(2 * number + side) % 60:02d}:00+00:00",
-                )
-                file.write(json.dumps(record.to_json(), separators=(",", ":")) + "\n")
-    return versions
 
 
 _COMPARE = """
@@ -331,6 +292,16 @@ def main() -> None:
     command.add_argument("--output", default="", help="write all rows there, as JSON")
     command.add_argument("--device-only", action="store_true", help="the device clock alone, and fast")
     command.set_defaults(run=clocks)
+    command = commands.add_parser("peers", help="our clocks and other harnesses' against the truth")
+    command.add_argument("--device", default="cuda")
+    command.add_argument("--profile", default="standard")
+    command.add_argument("--bench", default="", help=f"cases to choose from; {FAMILIES} unless given")
+    command.add_argument(
+        "--repeats", type=int, default=0, help="runs of a few cases, for the spread of each harness"
+    )
+    command.add_argument("--budget", type=float, default=BUDGET_SECONDS, help="seconds for all of it")
+    command.add_argument("--out", default="", help="write all readings there, as JSON")
+    command.set_defaults(run=peers)
     command = commands.add_parser("check", help="every case against float64")
     command.add_argument("--device", default="cuda")
     command.add_argument("--profile", default="quick")

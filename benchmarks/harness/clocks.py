@@ -104,21 +104,30 @@ class _Opened:
 def _opened(
     cls: type[OpBenchmark], direction: str, device_name: str, dtype: str, shape: str
 ) -> Iterator[_Opened]:
+    from accel_micro.measure.sampling import opened
+
+    cls().setup(device_name, dtype, shape)
+    with opened(device_name) as device, prepared_case(cls, direction, device_name, dtype, shape) as prepared:
+        yield _Opened(device, *prepared)
+
+
+@contextlib.contextmanager
+def prepared_case(
+    cls: type[OpBenchmark], direction: str, device_name: str, dtype: str, shape: str
+) -> Iterator[tuple[Any, Any]]:
+    """A case ready to be called on the stream that is current, as in `measure.case`, and its inputs."""
     import torch
 
     from accel_micro.measure.inputs import Inputs
     from accel_micro.measure.prepared import Prepared
-    from accel_micro.measure.sampling import opened
 
-    cls().setup(device_name, dtype, shape)
     arguments = cls.op.arguments(shape)
     backward = direction == "backward"
     with contextlib.ExitStack() as stack:
-        device = stack.enter_context(opened(device_name))
         inputs = Inputs(torch.device(device_name), getattr(torch, dtype), differentiate=backward)
         prepared = Prepared.of(lambda t: cls.op.build(t, arguments, stack), inputs, backward)
         stack.enter_context(torch.set_grad_enabled(backward))
-        yield _Opened(device, prepared, inputs)
+        yield prepared, inputs
 
 
 def read_clocks(

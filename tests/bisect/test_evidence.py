@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from accel_micro.bisect.evidence import Evidence
 from accel_micro.bisect.likelihood import Grid, grid
-from tests.bisect.worlds import WORLDS, Machine, World
+from accel_micro.selfcheck.worlds import WORLDS, Machine, World
 
 WHOLE = grid("slower")
 GRID = Grid(WHOLE.steps[::3], WHOLE.noises[::2], WHOLE.shares)  # its level does not depend on the hypotheses

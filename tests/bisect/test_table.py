@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from tests.bisect.rivals import RIVALS, asv_find, bisect_by_ten, pinpoint
-from tests.bisect.table import Outcome, cell, guilty, ours, theirs, upper_limit
-from tests.bisect.worlds import NOTHING, WORLDS, Machine, World, stepped
+from accel_micro.selfcheck.peers.searches import RIVALS, asv_find, bisect_by_ten, pinpoint
+from accel_micro.selfcheck.simulating import Outcome, guilty, ours, theirs, upper_limit
+from accel_micro.selfcheck.worlds import NOTHING, WORLDS, Machine, World, stepped
+from tests.bisect.table import cell
 
 LOUD = World(stepped(20, {13: 60.0}), broken=frozenset({5, 9, 11}))
 

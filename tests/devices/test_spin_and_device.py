@@ -24,6 +24,16 @@ def test_time_without_a_core_is_not_the_probes() -> None:
     assert spin_rate(lambda: next(times), lambda: next(waited)) == pytest.approx(SPINS / 0.3)
 
 
+def test_a_probe_that_was_put_aside_for_most_of_its_time_reads_no_slow_core() -> None:
+    times, waited = iter([10.0, 10.5]), iter([3.0, 3.4])
+    assert spin_rate(lambda: next(times), lambda: next(waited)) == pytest.approx(SPINS / 0.1)
+
+
+def test_a_probe_ran_for_a_twentieth_of_its_time_at_least() -> None:
+    times, waited = iter([10.0, 10.5]), iter([3.0, 3.6])
+    assert spin_rate(lambda: next(times), lambda: next(waited)) == pytest.approx(SPINS / 0.025)
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [(b"123 4000000000 7\n", 4.0), (b"0 0 0", 0.0), (b"", 0.0), (b"a b c", 0.0), (b"1 2", 0.0)],

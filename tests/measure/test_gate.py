@@ -72,6 +72,37 @@ def test_blocks_whose_threads_had_no_core_come_last() -> None:
     assert choose([*waited, *calm_but_slow], 10).disturbed == 5
 
 
+def test_time_for_which_only_the_caller_had_no_core_is_taken_off() -> None:
+    alone = [Block(2e-5, 1.0, 1.0, waiting=0.5, own_waiting=0.5) for _ in range(10)]
+    chosen = choose(alone, 10)
+    assert chosen.samples == (1e-5,) * 10
+    assert chosen.disturbed == 0 and chosen.corrected == 0
+    assert [block.seconds for block in chosen.blocks] == [2e-5] * 10, "raw it stays as it was read"
+    assert choose(alone, 10, floor=1.5e-5).samples == (1.5e-5,) * 10
+
+
+def test_a_block_in_which_others_waited_too_is_still_taken_last() -> None:
+    alone = [Block(3e-5, 1.0, 1.0, waiting=0.5, own_waiting=0.5) for _ in range(5)]
+    together = [Block(1e-5, 1.0, 1.0, waiting=0.5) for _ in range(5)]
+    assert choose([*together, *alone], 5).samples == (1.5e-5,) * 5
+    assert choose([*together, *alone], 10).disturbed == 5
+
+
+def test_of_a_thread_that_hardly_ran_a_tenth_is_left() -> None:
+    (sample,) = choose([Block(1e-5, 1.0, 1.0, waiting=0.99, own_waiting=0.99)], 1).samples
+    assert sample == pytest.approx(1e-6)
+
+
+def test_the_sensitivity_is_that_of_the_time_with_a_core() -> None:
+    shares = [0.0, 0.3, 0.6]
+    taken = [
+        Block(1e-5 * speed**-0.5 / (1 - share), speed, speed, waiting=share, own_waiting=share)
+        for speed in (0.5, 1.0) * 50
+        for share in shares
+    ]
+    assert fit_sensitivity(taken) == pytest.approx(0.5, abs=0.05)
+
+
 def test_waiting_does_not_spoil_the_sensitivity() -> None:
     calm = [Block(1e-5 * speed**-0.5, speed, speed) for speed in (0.5, 1.0) * 50]
     waited = [Block(1e-2, speed, speed, waiting=1.0) for speed in (0.5, 1.0)]

@@ -109,3 +109,48 @@ def test_a_call_that_is_held_down_by_its_own_load_is_not_read_in_vain(always: bo
     capped = Reader("device", 1, block, lambda: 1.0, None, True, watch=watch)
     take_turns([capped], 4, budget_seconds=100, now=lambda: float(turn[0]))
     assert len(capped.blocks()) == blocks
+
+
+def reader_of(total: float, own: float, *, asks: bool = True) -> Reader:
+    """One whose block of a second adds so many seconds of waiting to all threads, and to its own."""
+    waited = {"all": 0.0, "own": 0.0}
+    clock = [0.0]
+
+    def block() -> float:
+        waited["all"] += total
+        waited["own"] += own
+        clock[0] += 1.0
+        return 1e-3
+
+    return Reader(
+        "throughput",
+        1,
+        block,
+        lambda: 1.0,
+        1.0,
+        False,
+        waited=lambda: waited["all"],
+        own_waited=(lambda: waited["own"]) if asks else None,
+        now=lambda: clock[0],
+    )
+
+
+@pytest.mark.parametrize(
+    ("total", "own", "asks", "taken_off"),
+    [
+        (0.4, 0.4, True, 0.4),
+        (0.41, 0.4, True, 0.4),
+        (0.9, 0.4, True, 0.0),
+        (0.4, 0.4, False, 0.0),
+        (0.0, 0.0, True, 0.0),
+    ],
+)
+def test_waiting_is_the_callers_own_where_no_other_thread_waited(
+    total: float, own: float, asks: bool, taken_off: float
+) -> None:
+    reader = reader_of(total, own, asks=asks)
+    reader.turn()
+    (block,) = reader.blocks()
+    assert block.waiting == pytest.approx(total)
+    assert block.own_waiting == pytest.approx(taken_off)
+    assert block.is_disturbed == (total - taken_off > 0.02)

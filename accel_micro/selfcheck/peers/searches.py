@@ -1,40 +1,81 @@
-"""How others bisect, small, for the table: each is handed a machine and names pairs of neighbours among builds."""
+"""How others bisect: each is handed a machine and names pairs of neighbours among builds.
+
+`asv find` is asv's own code. Pinpoint is no library: its rule is written down again, as is plain bisection.
+"""
 
 import math
 import statistics
 from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import pairwise
-from typing import Final
+from types import SimpleNamespace
+from typing import Any, Final
+from unittest.mock import patch
 
-from tests.bisect.worlds import Machine
+from accel_micro.selfcheck.worlds import Machine
 
 Named = list[tuple[int, int]]
 
 
 def asv_find(machine: Machine, builds: int, effect: float) -> Named:
-    """`asv find` (asv 0.6.6, commands/find.py): each build once, the half with the larger rise, always a culprit."""
-    known: dict[int, float | None] = {}
+    """`asv find` itself, its builds played by the machine: each once, the half with the larger rise, always a culprit.
 
-    def value(build: int) -> float | None:
-        if build not in known:
-            known[build] = machine.one(build)
-        return known[build]
+    In an interpreter in which our plugin has not replaced it. Of an asv that has changed too much to be played with,
+    whatever it raises.
+    """
+    from asv.commands import find
+    from asv.util import UserError
 
-    low, high = 0, builds - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        while value(low) is None and low < middle - 1:
-            low += 1
-        while value(middle) is None and middle < high - 1:
-            middle += 1
-        while value(high) is None and high > middle + 1:
-            high -= 1
-        a, b, c = value(low), value(middle), value(high)
-        if a is None or b is None or c is None:
+    hashes = [f"{build:040x}" for build in range(builds)]
+
+    class Results:
+        def __init__(self, params: Any, requirements: Any, commit: str, *rest: Any) -> None:
+            self.build = int(commit, 16)
+            self.value: float | None = None
+            self.errcode = {"time_op": 0}
+
+        def get_result_value(self, name: str, params: Any) -> list[float | None]:
+            return [self.value]
+
+    def run_benchmarks(benchmarks: Any, env: Any, results: Results, **options: Any) -> Results:
+        results.value = machine.one(results.build)
+        return results
+
+    found: list[str] = []
+
+    def decorated(commit: str, length: int) -> str:
+        found.append(commit)  # the last one that asv names is its answer
+        return commit
+
+    environment = SimpleNamespace(
+        install_project=_nothing, python="3", requirements={}, name="env", env_vars={}
+    )
+    repository = SimpleNamespace(
+        pull=_nothing,
+        get_hashes_from_range=lambda text: hashes[::-1],
+        get_decorated_hash=decorated,
+        get_date=lambda commit: 0,
+    )
+    played: dict[str, Any] = {
+        "get_repo": lambda conf: repository,
+        "Machine": SimpleNamespace(load=lambda **options: SimpleNamespace(save=_nothing)),
+        "Setup": SimpleNamespace(run=lambda **options: [environment]),
+        "Benchmarks": SimpleNamespace(discover=lambda *a, **k: {"time_op": {"type": "time", "params": []}}),
+        "Results": Results,
+        "run_benchmarks": run_benchmarks,
+        "log": SimpleNamespace(info=_nothing, error=_nothing, warning=_nothing, indent=nullcontext),
+    }
+    with patch.multiple(find, **played):
+        try:
+            find.Find.run(SimpleNamespace(project="", results_dir=""), "", "time_op", skip_save=True)
+        except UserError:
             return []  # "Too many commits failed"
-        # Falls count as no rise, as there; of equals the first half.
-        low, high = (low, middle) if max(b - a, 0.0) >= max(c - b, 0.0) else (middle, high)
+    high = int(found[-1], 16)
     return [(_working_before(machine, high), high)]
+
+
+def _nothing(*arguments: Any, **options: Any) -> None:
+    """What asv does besides searching."""
 
 
 def bisect_by_ten(machine: Machine, builds: int, effect: float) -> Named:

@@ -1,0 +1,136 @@
+"""Stopwatches held against a witness, one after the other, with the witness before and after each."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from time import perf_counter
+from typing import Any, Final
+
+from accel_micro.selfcheck.peers import stopwatches
+from accel_micro.selfcheck.peers.stopwatches import Stopwatch
+from accel_micro.selfcheck.peers.witnesses import KnownSpin
+from accel_micro.selfcheck.truth import Reading, Timed
+
+OURS: Final = "ours"
+_OURS_BUDGET_SECONDS: Final = 0.75
+_OURS_BLOCKS: Final = 10
+
+
+def read_case(
+    row: Timed,
+    watches: Sequence[Stopwatch],
+    call: Callable[[], Any],
+    truth: Callable[[], float],
+    regimes: Mapping[str, float],
+) -> None:
+    """Each harness once, the witness before and after it. What a harness raises is its own failure.
+
+    Args:
+        regimes: the witness in other states, by their name.
+    """
+    before = truth()
+    for watch in watches:
+        start = perf_counter()
+        try:
+            seconds = watch.read(call)
+        except Exception as error:  # one harness must not end the case
+            row.refused[watch.name] = f"{type(error).__name__}: {first_line(error)}"
+            before = truth()
+            continue
+        spent = perf_counter() - start
+        after = truth()
+        row.readings[watch.name] = Reading(
+            seconds, (before + after) / 2, regimes.get(watch.regime, 0.0), spent
+        )
+        before = after
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of its message, cut."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:140] if lines else ""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A harness's reading of a spin that notes how long each of its calls was.
+
+    Attributes:
+        reported: seconds per call that it reports.
+        blocks: for each block that it timed by its clock, seconds per call, and what the calls of that block noted.
+        spent: seconds that the reading took. counted: of these, spent in calls whose times count.
+    """
+
+    reported: float
+    blocks: tuple[tuple[float, float], ...]
+    spent: float
+    counted: float
+
+    @property
+    def errors(self) -> list[float]:
+        """Relative, of each block."""
+        return [read / known - 1 for read, known in self.blocks]
+
+
+def known_readings(device: Any, spin: KnownSpin) -> dict[str, Callable[[], Known]]:
+    """Who reads a spin, ours first. Inside the session of the CPU."""
+    return {
+        OURS: lambda: _ours(device, spin),
+        stopwatches.TIMER: lambda: _by_timer(spin),
+        stopwatches.TIMEIT: lambda: _by_timeit(spin),
+        stopwatches.ASV: lambda: _by_asv(spin),
+    }
+
+
+def _blocks(spin: KnownSpin, read: Sequence[float], calls: int) -> tuple[tuple[float, float], ...]:
+    """The blocks were the last that the spin was called for, one after the other."""
+    lengths = spin.lengths[-calls * len(read) :]
+    return tuple(
+        (seconds, fmean(lengths[number * calls : (number + 1) * calls]))
+        for number, seconds in enumerate(read)
+    )
+
+
+def _ours(device: Any, spin: KnownSpin) -> Known:
+    from accel_micro.measure.sampling import Sampler
+
+    spin.lengths.clear()
+    start = perf_counter()
+    sampler = Sampler(device, spin, _OURS_BUDGET_SECONDS)
+    process = sampler.read("throughput")
+    spent = perf_counter() - start
+    counted = process.blocks_taken * process.calls_per_block * process.raw_median_seconds
+    _, block, _ = sampler.block_of("throughput")
+    blocks = []
+    for _ in range(_OURS_BLOCKS):
+        spin.lengths.clear()
+        seconds = block()
+        blocks.append((seconds, fmean(spin.lengths)))
+    return Known(process.median_seconds, tuple(blocks), spent, min(counted, spent))
+
+
+def _by_timer(spin: KnownSpin) -> Known:
+    from torch.utils.benchmark import Timer
+
+    start = perf_counter()
+    found = Timer("call()", globals={"call": spin}).blocked_autorange()
+    spent = perf_counter() - start
+    calls = found.number_per_run
+    read = [seconds / calls for seconds in found.raw_times]
+    return Known(float(found.median), _blocks(spin, read, calls), spent, sum(found.raw_times))
+
+
+def _by_timeit(spin: KnownSpin) -> Known:
+    import timeit
+
+    start = perf_counter()
+    calls, seconds = timeit.Timer(spin).autorange()
+    spent = perf_counter() - start
+    return Known(seconds / calls, _blocks(spin, [seconds / calls], calls), spent, seconds)
+
+
+def _by_asv(spin: KnownSpin) -> Known:
+    start = perf_counter()
+    samples, calls = stopwatches.asv_process(spin)
+    spent = perf_counter() - start
+    return Known(median(samples), _blocks(spin, samples, calls), spent, calls * sum(samples))

@@ -1,0 +1,162 @@
+"""Stopwatches of other harnesses, each with its defaults: seconds per call of a call.
+
+Their own code reads the clock; nothing is imitated. What is not installed says so in one sentence.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+from typing import Any, Final, Literal
+
+from accel_micro.devices.base import Call
+
+Regime = Literal["", "queued", "cold"]
+
+
+class Absent(RuntimeError):
+    """The harness is not installed, or not for this device; the message says so in one sentence."""
+
+
+@dataclass(frozen=True)
+class Stopwatch:
+    """A harness that reads a call.
+
+    Attributes:
+        name: of the harness, and of which of its ways. done: what it does, in words.
+        regime: the state in which it calls: the cache flushed, calls queued behind each other, or neither.
+        read: seconds per call. Raises Absent, and whatever the call or the harness raises.
+    """
+
+    name: str
+    done: str
+    read: Callable[[Call], float]
+    regime: Regime = ""
+
+
+TIMER: Final = "torch.utils.benchmark"
+TIMEIT: Final = "timeit"
+ASV: Final = "asv time_"
+DO_BENCH: Final = "triton do_bench"
+DO_BENCH_GRAPH: Final = "triton do_bench_cudagraph"
+
+
+def stopwatches(kind: str) -> list[Stopwatch]:
+    """Those that time a call of this kind of device inside a process."""
+    common = [
+        Stopwatch(TIMER, "Timer.blocked_autorange(), median", by_timer),
+        Stopwatch(TIMEIT, "Timer.autorange(); nothing is waited for", by_timeit),
+        Stopwatch(
+            ASV, "TimeBenchmark of asv_runner with a setup, median; nothing is waited for", as_asv_does
+        ),
+    ]
+    if kind != "cuda":
+        return common
+    return [
+        Stopwatch(
+            DO_BENCH,
+            "do_bench: the cache is flushed before each call, events around it; mean",
+            by_do_bench,
+            "cold",
+        ),
+        Stopwatch(
+            DO_BENCH_GRAPH,
+            "do_bench_cudagraph: a graph of calls between events; mean",
+            by_do_bench_graph,
+            "queued",
+        ),
+        *common,
+    ]
+
+
+def by_timer(call: Call) -> float:
+    """`torch.utils.benchmark`, which synchronises around each block."""
+    try:
+        from torch.utils.benchmark import Timer
+    except ImportError as error:  # it wants setuptools, for code that is written in C++
+        raise Absent(f"torch.utils.benchmark cannot be imported: {error}") from None
+    return float(Timer("call()", globals={"call": call}).blocked_autorange().median)
+
+
+def by_timeit(call: Call) -> float:
+    """The standard library's: as many calls as take 0.2 seconds."""
+    import timeit
+
+    calls, seconds = timeit.Timer(call).autorange()
+    return seconds / calls
+
+
+def asv_process(call: Call) -> tuple[list[float], int]:
+    """Samples of asv's own benchmark type for a method with a setup, as a process of `asv run` takes them.
+
+    And the calls of a sample.
+    """
+    from asv_runner.benchmarks.time import TimeBenchmark
+
+    class Source:
+        timeout = 60.0
+
+        def setup(self) -> None:
+            """asv calls it before each sample; what matters is that there is one."""
+
+        def time_call(self) -> None:
+            call()
+
+    source = Source()
+    benchmark: Any = TimeBenchmark("time_call", source.time_call, [source])
+    benchmark.do_setup()
+    read = benchmark.run()
+    return [float(sample) for sample in read["samples"]], int(read["number"])
+
+
+def as_asv_does(call: Call) -> float:
+    """The median of a process."""
+    return median(asv_process(call)[0])
+
+
+def _triton(name: str) -> Callable[..., Any]:
+    try:
+        from triton import testing
+    except ImportError as error:
+        raise Absent(f"triton is not installed: {error}") from None
+    function: Callable[..., Any] = getattr(testing, name)
+    return function
+
+
+def by_do_bench(call: Call) -> float:
+    """Milliseconds of `triton.testing.do_bench`, in seconds."""
+    return 1e-3 * float(_triton("do_bench")(call))
+
+
+def by_do_bench_graph(call: Call) -> float:
+    """Milliseconds of `triton.testing.do_bench_cudagraph`, in seconds."""
+    return 1e-3 * float(_triton("do_bench_cudagraph")(call))
+
+
+def named(kind: str) -> dict[str, Stopwatch]:
+    """The stopwatches by name."""
+    return {one.name: one for one in stopwatches(kind)}
+
+
+def read_ours(device: Any, call: Call, clock: str, budget_seconds: float) -> float:
+    """Our own clock, with a warm-up of its own, as a case of the suite is read."""
+    from accel_micro.measure.sampling import Sampler
+
+    sampler = Sampler(device, call, budget_seconds)
+    return sampler.read(clock).median_seconds
+
+
+def ours(device: Any, budget_seconds: float = 0.75) -> list[Stopwatch]:
+    """Our clocks of a device that is inside its session."""
+    clocks = [clock for clock in ("device", "throughput") if clock in device.clocks]
+    return [
+        Stopwatch(
+            f"ours, {clock}",
+            "a graph of calls behind a busy queue, between events"
+            if clock == "device"
+            else "calls back to back; the slope over n and 3n where they are queued",
+            partial(read_ours, device, clock=clock, budget_seconds=budget_seconds),
+            "queued" if clock == "device" else "",
+        )
+        for clock in clocks
+    ]

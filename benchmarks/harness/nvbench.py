@@ -1,0 +1,91 @@
+"""NVIDIA's `cuda.bench` over cases of the suite, in a process of its own: `python -m benchmarks.harness.nvbench`.
+
+It runs what is registered once and then refuses more, so all cases are points of one axis of one benchmark. CUPTI reads
+each call in the same process right before. Its own limit for a point is cut from 15 seconds to 3; the rest is default.
+"""
+
+import json
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from benchmarks.harness.cases import op_benchmarks
+from benchmarks.harness.clocks import prepared_case
+
+_LIMIT_SECONDS = "3"
+_TAGS = {"cold": "nv/cold/time/gpu/mean", "batch": "nv/batch/time/gpu/mean"}
+
+
+def read_states(result: Mapping[str, Any]) -> dict[int, dict[str, float]]:
+    """Seconds by way of each point of the axis, from what cuda.bench writes as JSON."""
+    read: dict[int, dict[str, float]] = {}
+    for state in result["benchmarks"][0]["states"]:
+        point = int(state["axis_values"][0]["value"])
+        values = {
+            summary["tag"]: float(data["value"])
+            for summary in state.get("summaries") or ()
+            for data in summary.get("data", ())
+            if data.get("name") == "value" and summary["tag"] in _TAGS.values()
+        }
+        read[point] = {way: values[tag] for way, tag in _TAGS.items() if tag in values}
+    return read
+
+
+def main() -> None:
+    """Read the cases of a file, and write what was read of each to another."""
+    device, todo, done = sys.argv[1:]
+    import torch
+    from cuda import bench
+
+    from accel_micro.devices.cuda_queue import kernel_seconds
+
+    def stream_of(owner: Any) -> Any:
+        external: Any = torch.cuda.ExternalStream
+        return torch.cuda.stream(external(owner.get_stream().addressof()))
+
+    keys = [tuple(key) for key in json.loads(Path(todo).read_text(encoding="utf-8"))]
+    classes = {cls.op.name: cls for cls in op_benchmarks()}
+    facts: dict[int, dict[str, Any]] = {}
+
+    def case(state: Any) -> None:
+        number = state.get_int64("case")
+        name, direction, dtype, shape = keys[number]
+        facts[number] = {}
+        start = perf_counter()
+        try:
+            with (
+                stream_of(state),
+                prepared_case(classes[name], direction, device, dtype, shape) as (prepared, _),
+            ):
+                call = prepared.call
+                for _ in range(3):
+                    call()
+                facts[number]["truth"] = kernel_seconds(call, 10)
+
+                def launch(launched: Any) -> None:
+                    with stream_of(launched):
+                        call()
+
+                state.exec(launch)
+                torch.cuda.synchronize()
+        except Exception as error:  # one case must not end the rest
+            facts[number]["refused"] = f"{type(error).__name__}: {str(error)[:140]}"
+            state.skip(str(error)[:140] or "failed")
+        facts[number]["spent"] = perf_counter() - start
+
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "nvbench.json"
+        bench.register(case).add_int64_axis("case", list(range(len(keys))))
+        bench.run_all_benchmarks(
+            ["cuda.bench", "--devices", "0", "--timeout", _LIMIT_SECONDS, "--json", str(out)]
+        )
+        read = read_states(json.loads(out.read_text(encoding="utf-8")))
+    found = {" ".join(keys[number]): {**fact, **read.get(number, {})} for number, fact in facts.items()}
+    Path(done).write_text(json.dumps(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,316 @@
+"""Our clocks and those of other harnesses against a witness of the truth, in one process and in turns.
+
+On CUDA the witness is CUPTI's kernel time, read before and after each harness; on the CPU it is the work itself, a
+spin that notes its length. Harnesses that cannot be imported, and cases that fail, are named and cost themselves alone.
+"""
+
+import argparse
+import contextlib
+import json
+import math
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from accel_micro import profiles
+from accel_micro.selfcheck.peers.reading import first_line, read_case
+from accel_micro.selfcheck.spreading import in_turns
+from accel_micro.selfcheck.truth import KERNELS, Band, Reading, Timed, errors, spreads
+from benchmarks.harness.cases import cases
+from benchmarks.harness.clocks import prepared_case, usable
+
+FAMILIES = r"^(matmul|conv2d|attention|optimizer|pointwise)\."
+BUDGET_SECONDS = 300.0
+
+_REPEATED_CASES = 4
+_REPEATS_SHARE = 0.35
+_NVBENCH_SHARE = 0.2
+_NVBENCH_CASE_SECONDS = 4.0
+_NVBENCH_START_SECONDS = 25.0
+_WARMUP_SECONDS = 0.2  # the case before has kept the GPU's clock up, so less than in a process of its own
+_NVBENCH = "cuda.bench"
+
+Key = tuple[str, str, str, str]
+"""Name of the op, direction, dtype and shape."""
+
+
+@dataclass
+class Budget:
+    """Seconds that may be spent, from now on."""
+
+    seconds: float
+    start: float = field(default_factory=perf_counter)
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left, negative once they are overspent."""
+        return self.start + self.seconds - perf_counter()
+
+
+def families_of(keys: Sequence[Key]) -> dict[str, list[Key]]:
+    """Cases by the family of their op, in order."""
+    groups: dict[str, list[Key]] = {}
+    for key in keys:
+        groups.setdefault(key[0].partition(".")[0], []).append(key)
+    return groups
+
+
+def chosen_again(timed: Sequence[Timed], bands: Sequence[Band], most: int) -> list[Timed]:
+    """Up to `most` cases for repetition: of each band in turn, those of the middle first."""
+    groups = {}
+    for band in bands:
+        among = sorted((case for case in timed if band.has(case.unit_seconds)), key=lambda c: c.unit_seconds)
+        middle = len(among) // 2
+        groups[band.name] = sorted(among, key=lambda case: abs(among.index(case) - middle))
+    picked: list[Timed] = []
+    for turn in range(most):
+        for among in groups.values():
+            if turn < len(among) and len(picked) < most:
+                picked.append(among[turn])
+    return picked
+
+
+def repeat_case(row: Timed, watches: Sequence[Any], call: Callable[[], Any], runs: int, left: Budget) -> None:
+    """Each harness that read the case reads it again, in turns, as often as wanted while time is left."""
+    for _ in range(runs):
+        if left.left < 0:
+            return
+        for watch in watches:
+            if watch.name in row.readings:
+                with contextlib.suppress(Exception):  # it read before: a run that fails is one run fewer
+                    row.again.setdefault(watch.name, []).append(watch.read(call))
+
+
+# CUDA
+
+
+@contextlib.contextmanager
+def _on_cuda(key: Key, classes: Mapping[str, Any], device_name: str) -> Iterator[tuple[Any, Any, Any]]:
+    """The open device, the call of a case, and CUPTI for it."""
+    from accel_micro.measure.sampling import opened
+    from accel_micro.selfcheck.peers.witnesses import Cupti
+
+    name, direction, dtype, shape = key
+    cls = classes[name]
+    cls().setup(device_name, dtype, shape)
+    with opened(device_name) as device, prepared_case(cls, direction, device_name, dtype, shape) as (case, _):
+        device.minimum_warmup_seconds = _WARMUP_SECONDS
+        start = perf_counter()
+        while perf_counter() < start + 0.05:
+            case.call()
+            device.synchronize()
+        yield device, case.call, Cupti(device, case.call)
+
+
+def _cuda_case(key: Key, classes: Mapping[str, Any], device_name: str, budget_seconds: float) -> Timed:
+    from accel_micro.selfcheck.peers.stopwatches import ours, stopwatches
+
+    row = Timed(" ".join(key))
+    with _on_cuda(key, classes, device_name) as (device, call, cupti):
+        regimes: dict[str, float] = {}
+        for name, read in (("queued", cupti.queued), ("cold", cupti.cold)):
+            with contextlib.suppress(
+                RuntimeError, ValueError
+            ):  # no memory to flush with, or the profiler saw nothing
+                regimes[name] = read()
+        watches = [*ours(device, budget_seconds), *stopwatches("cuda")]
+        read_case(row, watches, call, cupti.plain, regimes)
+        row.unit_seconds = median(one.truth for one in row.readings.values()) / max(1.0, cupti.kernels)
+        row.facts = {"kernels": cupti.kernels, **regimes}
+    return row
+
+
+def _cuda(options: argparse.Namespace, budget: Budget) -> list[Timed]:
+    import torch
+
+    from accel_micro.selfcheck.peers.stopwatches import ours, stopwatches
+
+    profile = profiles.get(options.profile)
+    found = list(cases(options.device, profile, options.bench or FAMILIES))
+    classes = {cls.op.name: cls for cls, *_ in found}
+    keys = [(cls.op.name, direction, dtype, shape) for cls, direction, dtype, shape in found]
+    groups = families_of(keys)
+    print(
+        f"{torch.cuda.get_device_name()}, torch {torch.__version__}; {len(keys)} cases in {len(groups)} families"
+    )
+    reserved = (_NVBENCH_SHARE if nvbench_absent() is None else 0.0) * budget.seconds
+    repeating = (_REPEATS_SHARE if options.repeats > 1 else 0.0) * budget.seconds
+    rows: list[Timed] = []
+    by_name: dict[str, Key] = {}
+    alive = True
+    for key in in_turns(groups):
+        if budget.left < reserved + repeating:
+            break
+        start = perf_counter()
+        try:
+            row = _cuda_case(key, classes, options.device, profile.budget_seconds)
+        except Exception as error:  # one case must not end the table
+            print(f"{' '.join(key)}: {type(error).__name__}: {first_line(error)}", flush=True)
+            if not (alive := usable(options.device)):
+                print("the device refuses all further work in this process", flush=True)
+                break
+            continue
+        rows.append(row)
+        by_name[row.name] = key
+        _print_row(row, perf_counter() - start)
+        if not (alive := usable(options.device)):
+            print(f"after {row.name} the device refuses all further work in this process", flush=True)
+            break
+    if options.repeats > 1 and alive:
+        again = chosen_again(rows, KERNELS, _REPEATED_CASES)
+        for place, row in enumerate(again):
+            share = Budget((budget.left - reserved) / (len(again) - place))
+            with _on_cuda(by_name[row.name], classes, options.device) as (device, call, cupti):
+                watches = [*ours(device, profile.budget_seconds), *stopwatches("cuda")]
+                repeat_case(row, watches, call, options.repeats, share)
+                row.again["CUPTI"] = [cupti.plain() for _ in range(options.repeats)]
+            print(f"read again {len(row.again['CUPTI'])} times: {row.name}", flush=True)
+    if reserved:
+        _read_nvbench(rows, by_name, options.device, budget)
+    return rows
+
+
+# cuda.bench, in a process of its own: it runs what was registered once, and then no more
+
+
+def nvbench_absent() -> str | None:
+    """None where NVIDIA's `cuda.bench` can be imported, else why not, a sentence."""
+    from importlib.util import find_spec
+
+    try:
+        found = find_spec("cuda.bench") is not None
+    except (ImportError, ValueError):
+        found = False
+    return (
+        None if found else "cuda.bench is not installed (pip install cuda-bench[cu12], or cu13 as your torch)"
+    )
+
+
+def _read_nvbench(rows: list[Timed], by_name: Mapping[str, Key], device: str, budget: Budget) -> None:
+    """As many of the cases as fit the time that is left, spread over the families as they came."""
+    fits = int((budget.left - _NVBENCH_START_SECONDS) / _NVBENCH_CASE_SECONDS)
+    wanted = [row for row in rows if row.readings][: max(3, fits)]
+    if not wanted:
+        return
+    with tempfile.TemporaryDirectory() as name:
+        todo, done = Path(name) / "cases.json", Path(name) / "read.json"
+        todo.write_text(json.dumps([by_name[row.name] for row in wanted]), encoding="utf-8")
+        command = [sys.executable, "-m", "benchmarks.harness.nvbench", device, str(todo), str(done)]
+        limit = max(60.0, 1.5 * budget.left)
+        try:
+            ran = subprocess.run(
+                command, capture_output=True, text=True, timeout=limit, cwd=Path(__file__).parents[2]
+            )
+        except subprocess.TimeoutExpired:
+            print(f"{_NVBENCH}: not done after {limit:.0f} s")
+            return
+        if not done.exists():
+            print(f"{_NVBENCH}: {(ran.stderr.strip() or ran.stdout.strip() or 'no output')[-600:]}")
+            return
+        read = json.loads(done.read_text(encoding="utf-8"))
+    for row in wanted:
+        take_nvbench(row, read.get(row.name, {}))
+
+
+def take_nvbench(row: Timed, read: Mapping[str, Any]) -> None:
+    """Enter what the process of `cuda.bench` read of a case."""
+    for way, regime in (("cold", "cold"), ("batch", "queued")):
+        name = f"{_NVBENCH}, {way}"
+        if read.get(way):
+            row.readings[name] = Reading(
+                read[way], read["truth"], row.facts.get(regime, 0.0), read.get("spent", 0.0)
+            )
+        else:
+            row.refused[name] = read.get("refused", "it read nothing")
+
+
+# CPU
+
+
+def _cpu(options: argparse.Namespace) -> None:
+    """The spins of section 1 of `accel-micro selfcheck`, for as long as the budget says."""
+    from accel_micro.commands.selfcheck_truth import read_spins, spin_tables
+    from accel_micro.report.selfcheck_words import cells
+
+    readings = read_spins(options.budget, lambda text: None)
+    for table in spin_tables(readings):
+        print(f"\n{table.title}\n{'harness':28s} " + " ".join(f"{one.title:>24s}" for one in table.columns))
+        for row in table.rows:
+            print(f"{row.name:28s} " + " ".join(f"{cell:>24s}" for cell in cells(row, table.columns)))
+    if options.out:
+        facts = {
+            f"{one.seconds:g}": {name: [asdict(run) for run in runs] for name, runs in one.readings.items()}
+            for one in readings
+        }
+        Path(options.out).write_text(json.dumps(facts, indent=1), encoding="utf-8")
+
+
+# The command
+
+
+def peers(options: argparse.Namespace) -> None:
+    """Read cases within the budget, print a row for each, then each harness's errors and spread."""
+    if options.device.partition(":")[0] == "cpu":
+        _cpu(options)
+        return
+    budget = Budget(options.budget)
+    rows = _cuda(options, budget)
+    harnesses = list(dict.fromkeys(name for row in rows for name in (*row.readings, *row.refused)))
+    print_table(rows, KERNELS, harnesses)
+    if (absent := nvbench_absent()) is not None:
+        print(absent)
+    print(f"{len(rows)} cases in {perf_counter() - budget.start:.0f} s")
+    if options.out:
+        facts = {
+            "device": options.device,
+            "profile": options.profile,
+            "budget_seconds": options.budget,
+            "errors": [vars(one) for one in errors(rows, KERNELS, harnesses)],
+            "cases": [row.to_json() for row in rows],
+        }
+        Path(options.out).write_text(json.dumps(facts, indent=1), encoding="utf-8")
+
+
+def _print_row(row: Timed, seconds: float) -> None:
+    truth = median(one.truth for one in row.readings.values()) if row.readings else math.nan
+    read = ", ".join(f"{name} {100 * one.error:+.1f} %" for name, one in row.readings.items())
+    refused = "".join(f"; {name}: {reason}" for name, reason in row.refused.items())
+    print(f"{row.name}: {1e6 * truth:.2f} µs; {read}{refused} ({seconds:.1f} s)", flush=True)
+
+
+def print_table(rows: Sequence[Timed], bands: Sequence[Band], harnesses: Sequence[str]) -> None:
+    """Errors by band and harness, why harnesses refused, and the spread of what was read again."""
+    table = errors(rows, bands, harnesses)
+    for band in bands:
+        among = [one for one in table if one.band == band.name]
+        if not among:
+            continue
+        count = sum(band.has(row.unit_seconds) for row in rows)
+        print(f"\n{band.name}: {count} cases")
+        print(
+            f"{'harness':28s} {'cases':>5s} {'refused':>7s} {'median error':>12s} {'in its state':>12s} "
+            f"{'worst':>9s} {'s a reading':>11s}"
+        )
+        for one in among:
+            print(
+                f"{one.harness:28s} {one.cases:5d} {one.refused:7d} {100 * one.middle:10.2f} % "
+                f"{100 * one.middle_in_regime:10.2f} % {100 * one.worst:+7.1f} % {one.spent:11.2f}  {one.worst_case}"
+            )
+    print(
+        "\nmedian error: of the sizes, against the witness as the host calls; in its state: against the witness "
+        "with calls queued, or with the cache flushed, where the harness does so"
+    )
+    reasons = Counter((name, reason) for row in rows for name, reason in row.refused.items())
+    for (name, reason), count in reasons.most_common():
+        print(f"  {name} refused {count}: {reason}")
+    for name, again in spreads(rows, [*harnesses, "CUPTI"]).items():
+        print(f"spread (largest − smallest) ÷ median over runs, {name}")
+        for harness, spread, runs in again:
+            print(f"  {harness:28s} {100 * spread:7.2f} %  of {runs} runs")

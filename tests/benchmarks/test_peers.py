@@ -1,0 +1,171 @@
+"""The harness of peers without a GPU: what fails costs itself, budgets hold, and the table says what was read."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accel_micro.selfcheck.peers.reading import read_case
+from accel_micro.selfcheck.peers.stopwatches import Stopwatch
+from accel_micro.selfcheck.truth import KERNELS, Reading, Timed
+from benchmarks.harness import nvbench, peers
+from benchmarks.harness.peers import chosen_again, families_of, print_table, take_nvbench
+
+
+def failing(call: Any) -> float:
+    raise RuntimeError("cannot be captured\nlong story")
+
+
+def test_a_harness_that_raises_costs_itself_alone() -> None:
+    row = Timed("a.x")
+    truths = iter([10e-6, 12e-6, 11e-6, 13e-6])
+    watches = [
+        Stopwatch("first", "", lambda call: 11e-6),
+        Stopwatch("graph", "", failing, "queued"),
+        Stopwatch("cold", "", lambda call: 24e-6, "cold"),
+    ]
+    read_case(row, watches, lambda: None, lambda: next(truths), {"queued": 9e-6, "cold": 20e-6})
+    assert row.refused == {"graph": "RuntimeError: cannot be captured"}
+    assert row.readings["first"].truth == pytest.approx(11e-6)
+    assert row.readings["cold"].truth == pytest.approx(12e-6)
+    assert row.readings["cold"].error_in_regime == pytest.approx(0.2)
+
+
+def test_cases_are_grouped_by_family() -> None:
+    keys = [("matmul.mm", "forward", "float32", "m=1"), ("conv2d.conv", "forward", "float32", "n=1")]
+    assert list(families_of([*keys, keys[0]])) == ["matmul", "conv2d"]
+
+
+def test_what_is_read_again_comes_from_every_band() -> None:
+    lengths = [1e-6, 2e-6, 4e-6, 5e-6, 6e-6, 20e-6, 30e-6, 40e-6]
+    rows = [Timed(f"a.{place}", seconds) for place, seconds in enumerate(lengths)]
+    assert [row.unit_seconds for row in chosen_again(rows, KERNELS, 4)] == [30e-6, 5e-6, 2e-6, 20e-6]
+    assert chosen_again([], KERNELS, 4) == []
+
+
+class FakeCupti:
+    kernels = 2.0
+
+    def plain(self) -> float:
+        return 20e-6
+
+    def queued(self) -> float:
+        return 19e-6
+
+    def cold(self) -> float:
+        return 30e-6
+
+
+@contextmanager
+def on_cuda(key: Any, classes: Any, device_name: str) -> Iterator[Any]:
+    if key[0] == "matmul.bmm":
+        raise RuntimeError("out of memory")
+    assert key[0] in classes
+    yield None, lambda: None, FakeCupti()
+
+
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    from accel_micro.selfcheck.peers import stopwatches
+
+    watches = [Stopwatch("timeit", "", lambda call: 5e-6), Stopwatch("graph", "", failing)]
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda: "a card")
+    monkeypatch.setattr(peers, "_on_cuda", on_cuda)
+    monkeypatch.setattr(peers, "usable", lambda device: True)
+    monkeypatch.setattr(peers, "nvbench_absent", lambda: "cuda.bench is not installed")
+    monkeypatch.setattr(
+        stopwatches, "ours", lambda device, budget=0: [Stopwatch("ours", "", lambda c: 20.2e-6)]
+    )
+    monkeypatch.setattr(stopwatches, "stopwatches", lambda kind: watches)
+
+
+def run(tmp_path: Path, **options: Any) -> dict[str, Any]:
+    given = {"device": "cuda", "profile": "quick", "bench": "", "repeats": 0, "budget": 60.0}
+    peers.peers(argparse.Namespace(**{**given, **options}, out=str(tmp_path / "out.json")))
+    return json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_all_families_are_read_and_failing_cases_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = run(tmp_path, repeats=3)
+    out = capsys.readouterr().out
+    assert {case["name"].partition(".")[0] for case in facts["cases"]} == {
+        "matmul", "conv2d", "attention", "optimizer", "pointwise"
+    }  # fmt: skip
+    assert "matmul.bmm forward float32" in out
+    assert "RuntimeError: out of memory" in out
+    assert f"graph refused {len(facts['cases'])}: RuntimeError: cannot be captured" in out
+    assert "cuda.bench is not installed" in out
+    ours, timeit, graph = facts["errors"]
+    assert ours["middle"] == pytest.approx(0.01)
+    assert timeit["middle"] == pytest.approx(0.75)
+    assert graph["cases"] == 0
+    again = [case for case in facts["cases"] if case["again"]]
+    assert len(again) == 4
+    assert all(len(case["again"]["ours"]) == 3 for case in again)
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_no_budget_reads_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, budget=0.0)["cases"] == []
+    assert "0 cases in" in capsys.readouterr().out
+
+
+def test_what_cuda_bench_read_is_entered_with_its_own_witness() -> None:
+    result = {
+        "benchmarks": [
+            {
+                "states": [
+                    {
+                        "axis_values": [{"name": "case", "value": "1"}],
+                        "summaries": [
+                            {"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "value": "1.5e-05"}]},
+                            {"tag": "nv/cold/sample_size", "data": [{"name": "value", "value": "3000"}]},
+                            {"tag": "nv/batch/time/gpu/mean", "data": [{"name": "value", "value": "1e-05"}]},
+                        ],
+                    },
+                    {"axis_values": [{"name": "case", "value": "0"}], "summaries": None},
+                ]
+            }
+        ]
+    }
+    assert nvbench.read_states(result) == {1: {"cold": 1.5e-5, "batch": 1e-5}, 0: {}}
+    row = Timed("a.x", facts={"cold": 1.5e-5})
+    take_nvbench(row, {"truth": 1e-5, "cold": 1.5e-5})
+    assert row.readings["cuda.bench, cold"].error == pytest.approx(0.5)
+    assert row.readings["cuda.bench, cold"].error_in_regime == pytest.approx(0.0)
+    assert row.refused == {"cuda.bench, batch": "it read nothing"}
+
+
+def test_the_table_has_a_row_for_each_harness_and_band(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        Timed("a.x", 20e-6, {"ours": Reading(20.2e-6, 20e-6, spent=1.0)}, {"graph": "no"}),
+        Timed("a.y", 5e-6, {"ours": Reading(4.5e-6, 5e-6, spent=1.0)}, again={"ours": [1.0, 1.1]}),
+    ]
+    print_table(rows, KERNELS, ["ours", "graph"])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["ours", "1", "0", "1.00", "%", "1.00", "%", "+1.0", "%", "1.00", "a.x"] in lines
+    assert ["ours", "1", "0", "10.00", "%", "10.00", "%", "-10.0", "%", "1.00", "a.y"] in lines
+    assert ["graph", "refused", "1:", "no"] in lines
+    assert ["ours", "9.52", "%", "of", "2", "runs"] in lines
+    assert not any("shorter kernels" in " ".join(line) for line in lines)
+
+
+def test_on_the_cpu_spins_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from accel_micro.commands import selfcheck_truth
+    from tests.selfcheck.checks import spins
+
+    monkeypatch.setattr(selfcheck_truth, "read_spins", lambda budget, tell: spins())
+    facts = run(tmp_path, device="cpu")
+    (readings,) = facts.values()
+    assert len(readings["ours"]) == 3
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["ours", "0.10", "%", "+0.20", "%", "1.90", "%", "0.10", "%", "3"] in lines
