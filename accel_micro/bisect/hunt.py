@@ -23,7 +23,7 @@ GATE_SHARE: Final = 0.2
 GATE_BLOCKS: Final = 48
 """After that many the ends count as not shown to differ."""
 
-# Chosen by simulation (`python -m tests.bisect.table`); 0.8 to 0.95 and 0.3 to 0.5 differ by a tenth of the runs.
+# Chosen by simulation (`python -m benchmarks.harness bisect`); 0.8 to 0.95 and 0.3 to 0.5 differ by a tenth.
 _SURE: Final = 0.9  # posterior from which a pair is put to the test
 _DOUBT: Final = 0.5  # below this the test is left and the search goes on
 _NOISE_LEAST: Final = 1e-6  # noises less likely after the gate are left out: a third of the time

@@ -9,6 +9,7 @@ python -m benchmarks.harness launch                 # asv's processes by fork an
 python -m benchmarks.harness ledger                 # a ledger of three years: sync, list, resolve a range
 python -m benchmarks.harness compare                # ten thousand cases of two builds, from files to the table
 python -m benchmarks.harness publish                # the pages of a year of builds and five hundred cases
+python -m benchmarks.harness bisect                 # bisections of histories that do not exist: wrong ones, and runs
 """
 
 import argparse
@@ -316,6 +317,8 @@ def publish(options: argparse.Namespace) -> None:
 
 def main() -> None:
     """Parse the command line and run one benchmark of the harness."""
+    from tests.bisect import table as bisections  # of a checkout: a wheel has none
+
     parser = argparse.ArgumentParser(prog="python -m benchmarks.harness", description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("clocks", help="device clock against CUPTI")
@@ -361,6 +364,9 @@ def main() -> None:
     command.add_argument("--processes", type=int, default=3)
     command.add_argument("--runs", type=int, default=1)
     command.set_defaults(run=publish)
+    command = commands.add_parser("bisect", help="simulated bisections, ours and by the rules of others")
+    bisections.add_options(command)
+    command.set_defaults(run=bisections.run)
     options = parser.parse_args()
     options.run(options)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from accel_micro.bisect import Block, Search, replay, search
 from accel_micro.bisect.hunt import Hunt, Levels, Measured
 from accel_micro.bisect.likelihood import grid
-from tests.bisect.table import guilty
+from tests.bisect.simulating import guilty
 from tests.bisect.worlds import NOTHING, WORLDS, Machine, World, stepped
 
 STEP = World(stepped(24, {9: 4.0}))
