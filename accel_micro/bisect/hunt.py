@@ -162,7 +162,7 @@ class Hunt:
     def _test(self) -> Evidence:
         key = self.stage, self.pair
         if key not in self.levels.tests:
-            machine = self.dates.machine
+            machine = self.dates.machine if self.stage == "gate" else self.dates.sizes(*self.pair)
             noise = machine.sum(axis=0)
             # The step of this pair may be the one that was searched, or a part of it.
             steps = np.sign(self.hypotheses.steps)
@@ -186,7 +186,8 @@ class Hunt:
 
     def _between(self, usable: Sequence[int], slot: int) -> tuple[int, int]:
         # Of build usable[i + 1]: how likely the step is before it. Rounded, so that all machines break ties alike.
-        inner = np.round(np.cumsum(self._mass(usable))[:-1], 9)
+        mass = self._mass(usable)
+        inner = np.round(np.cumsum(mass / mass.sum())[:-1], 9)
         first, second = (int(np.abs(inner - q).argmin()) for q in _QUANTILES[slot % len(_QUANTILES)])
         if first == second and len(inner) > 1:
             up = second + 1 < len(inner) and (inner[second] < 0.5 or second == 0)
@@ -203,7 +204,7 @@ class Hunt:
     def suspects(self, probability: float) -> Pair:
         """Last build taken for good and first taken for bad: the step is between with this probability."""
         tail = (1 - probability) / 2
-        first_bad = self.dates.first_bad
+        first_bad = self.dates.first_bad / self.dates.first_bad.sum()
         below, above = np.cumsum(first_bad), np.cumsum(first_bad[::-1])[::-1]
         first = int(np.argmax(below > tail))
         last = len(first_bad) - 1 - int(np.argmax(above[::-1] > tail))
@@ -227,6 +228,7 @@ class Hunt:
         blocks = certificate
         if self.stage != "certificate":
             mass = self._mass(usable)
+            mass /= mass.sum()
             entropy = -float((mass * np.log(mass + 1e-300)).sum())
             blocks += (entropy + 2 * (len(usable) > 2)) / searched
         else:

@@ -16,7 +16,7 @@ from accel_micro.bisect.likelihood import Floats, grid
 from accel_micro.bisect.ratio import UNKNOWN, Ratio, step_ratio
 from accel_micro.bisect.result import Block, Build, Event, Kind, Progress, Result, Stage, Step
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the log. One of another version cannot be replayed: decisions would differ."""
 
 MAX_RUNS: Final = 500
@@ -279,7 +279,7 @@ class Search(Generic[Build]):
         if hunt is None:
             return Progress("done", self.runs, 0, (0.0,) * len(self.builds), self.result().suspects)
         first_bad = np.zeros(len(self.builds))
-        first_bad[hunt.low + 1 : hunt.high + 1] = hunt.dates.first_bad
+        first_bad[hunt.low + 1 : hunt.high + 1] = hunt.dates.first_bad / hunt.dates.first_bad.sum()
         to_go = 0 if self.done else min(hunt.runs_to_go(self._usable(hunt)), self.max_runs - self.runs)
         suspects = self._after(*self._outwards(*hunt.suspects(0.95)))
         return Progress(hunt.stage, self.runs, to_go, tuple(map(float, first_bad)), suspects)
