@@ -186,7 +186,7 @@ class Hunt:
 
     def _between(self, usable: Sequence[int], slot: int) -> tuple[int, int]:
         # Of build usable[i + 1]: how likely the step is before it. Rounded, so that all machines break ties alike.
-        mass = self._mass(usable)
+        mass = self._between_usable(self.dates.searched, usable)
         inner = np.round(np.cumsum(mass / mass.sum())[:-1], 9)
         first, second = (int(np.abs(inner - q).argmin()) for q in _QUANTILES[slot % len(_QUANTILES)])
         if first == second and len(inner) > 1:
@@ -196,7 +196,10 @@ class Hunt:
 
     def _mass(self, usable: Sequence[int]) -> Floats:
         """How likely the step is between each of the usable builds and the next."""
-        sums = np.concatenate([[0.0], np.cumsum(self.dates.first_bad)])
+        return self._between_usable(self.dates.first_bad, usable)
+
+    def _between_usable(self, first_bad: Floats, usable: Sequence[int]) -> Floats:
+        sums = np.concatenate([[0.0], np.cumsum(first_bad)])
         places = np.array(usable) - self.low
         result: Floats = np.diff(sums[places])
         return result

@@ -101,12 +101,17 @@ class Plateaus:
     @property
     def first_bad(self) -> Floats:
         """How many of the steps that are searched for begin at each of builds `low + 1` to `high`, expected."""
+        result: Floats = self.each.sum(axis=0)
+        return result
+
+    @property
+    def each(self) -> Floats:
+        """How likely the first step and the second begin at each build, and are searched for; (2, high - low)."""
         joint = self._solve()[0].sum(axis=(3, 4, 5), dtype=float)
         first, second = self.wanted()
         widths = np.diff(self._cuts)
-        cells = (joint @ first).sum(axis=1) + (joint @ second).sum(axis=0)
-        result: Floats = np.repeat(cells / widths, widths)
-        return result
+        cells = np.array([(joint @ first).sum(axis=1), (joint @ second).sum(axis=0)])
+        return np.repeat(cells / widths, widths, axis=1)
 
     @property
     def machine(self) -> Floats:
