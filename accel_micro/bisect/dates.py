@@ -10,7 +10,7 @@ import numpy as np
 from accel_micro.bisect.likelihood import Floats, Grid, log_likelihood
 from accel_micro.bisect.plateaus import Plateaus
 
-TWO_STEPS: Final = 0.1
+TWO_STEPS: Final = 0.02
 """How likely there are two at first."""
 
 
