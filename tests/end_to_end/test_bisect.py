@@ -6,6 +6,7 @@ import re
 import signal
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.asv_plugin.builds import INIT, OPS, Builds
@@ -46,6 +47,15 @@ def values(bisecting: Bisecting) -> list[dict[str, object]]:
     return [event for event in map(json.loads, lines) if event["event"] == "values"]
 
 
+def servers(bisecting: Bisecting) -> list[psutil.Process]:
+    """The fork servers of a suite that live."""
+    folder = str(bisecting.builds.suite.path)
+    lines = ((process, process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"]))
+    return [
+        process for process, line in lines if "run_server" in line and any(folder in part for part in line)
+    ]
+
+
 def has_values(bisecting: Bisecting, count: int) -> bool:
     found = list((bisecting.builds.suite.results / "bisections").glob("*.jsonl"))
     return bool(found) and found[0].read_text().count('"event":"values"') >= count
@@ -84,9 +94,11 @@ def test_a_culprit_is_named_with_the_broken_build_beside_it_and_its_points_are_p
 def test_what_was_measured_survives_and_resume_goes_on(bisecting: Bisecting, how: str) -> None:
     process = bisecting.start(CASE, *RANGE)
     wait_for(lambda: has_values(bisecting, 3), 200)
+    assert servers(bisecting)
     if how == "killed":
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate(timeout=60)
+        wait_for(lambda: not servers(bisecting), 60)
     else:
         press_ctrl_c(process)
         output = process.communicate(timeout=60)[0]
