@@ -184,6 +184,20 @@ class Hunt:
         ends = usable[0], usable[-1]
         return "search", ends, sorted([*ends, *self._between(usable, slot)])
 
+    def likely(self, usable: Sequence[int]) -> list[int]:
+        """Builds that coming blocks may ask for, the likeliest first; none while the ends may be alike."""
+        test = self.levels.tests.get(("gate", self.pair))
+        if self.stage == "gate" and (test is None or test.log_evidence <= 0):
+            return []
+        found: dict[int, None] = {}
+        if self.stage != "gate":
+            top = int(self._mass(usable).argmax())
+            found |= dict.fromkeys(usable[top : top + 2])
+        if len(usable) > 2:
+            for slot in range(len(_QUANTILES)):
+                found |= dict.fromkeys(self._between(usable, slot))
+        return list(found)
+
     def _between(self, usable: Sequence[int], slot: int) -> tuple[int, int]:
         # Of build usable[i + 1]: how likely the step is before it. Rounded, so that all machines break ties alike.
         mass = self._between_usable(self.dates.searched, usable)

@@ -127,6 +127,13 @@ class Search(Generic[Build]):
         self._note("block", number=number, stage=stage, builds=builds)
         return Block(number, tuple(self.builds[build] for build in builds))
 
+    def likely(self) -> tuple[Build, ...]:
+        """Builds that coming blocks may ask for, the likeliest first, so that they can be made ready meanwhile."""
+        if self.done or self._current is None:
+            return ()
+        usable = self._usable(self._current)
+        return tuple(self.builds[i] for i in self._current.likely(usable)) if len(usable) > 1 else ()
+
     def withdraw(self, block: Block[Build] | int) -> None:
         """Forget a block in flight: its machine is gone. Its order is not drawn again.
 
