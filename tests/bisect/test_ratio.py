@@ -74,4 +74,4 @@ def test_an_interval_is_as_wide_as_is_asked_for() -> None:
     blocks = [(0.05 * BAD + chance.normal(0, 0.02, 4), BAD) for _ in range(6)]
     usual, wide = (step_ratio(blocks, NOISE, GRID, tail=tail) for tail in (0.025, 0.0075))
     assert wide.low < usual.low < usual.value < usual.high < wide.high
-    assert wide.value == pytest.approx(usual.value)
+    assert wide.value == pytest.approx(usual.value, rel=1e-3)  # another grid
