@@ -26,6 +26,7 @@ from accel_micro.asv_plugin import state
 from accel_micro.asv_plugin.errors import NoEnvironment, WrongUse
 from accel_micro.asv_plugin.sources import find_sources
 from accel_micro.builds import Build, Ledger, Target, Wheel, choose_wheel, installed_torch
+from accel_micro.builds.ahead import Job
 from accel_micro.builds.disk import human_bytes
 from accel_micro.builds.environments import Environments, Lease
 from accel_micro.builds.index import BadIndex
@@ -190,7 +191,8 @@ class TorchEnvironment(asv.environment.Environment):  # type: ignore[misc]
         self._leases[build.id] = lease
         self._run_from(build, made.folder, made.python)
         _note_facts(ledger, source, made.facts)
-        if made.made_now:
+        ahead = run is not None and run.ahead is not None and run.ahead.taken(made.name)
+        if made.made_now or ahead:
             if run is not None:
                 run.installs.append(install_line(build.id, self.name, source, made.facts))
             self._keep_below_limit()
@@ -217,6 +219,14 @@ class TorchEnvironment(asv.environment.Environment):  # type: ignore[misc]
                 f" and {self._target.variants[0]}; there are: {others}"
             )
         raise NoEnvironment(f"no wheel of torch {build.version} is known for Python {self._python} here")
+
+    def job(self, ledger: Ledger, build: Build) -> Job | None:
+        """What there is to make for a build before it can be run; None where there is nothing, or it cannot be."""
+        try:
+            source = self.source_of(ledger, build)
+        except NoEnvironment:
+            return None
+        return None if isinstance(source, Path) else Job(self._store, source, self._interpreter)
 
     def why_not(self, ledger: Ledger, build: Build) -> str | None:
         """Why a build cannot be run, as far as that is known without trying; None when nothing speaks against it."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from accel_micro.asv_plugin.events import Listener
     from accel_micro.asv_plugin.opening import Station, Stations, Where
     from accel_micro.asv_plugin.state import Run
+    from accel_micro.builds.ahead import Ahead, Job
 
 __all__ = ["Measure", "SessionError", "interleaved"]
 
@@ -67,6 +68,10 @@ class Measure:
             except BuildBroken as error:
                 self._lacking[place] = str(error)
         return self._lacking.get(place)
+
+    def job(self, place: "Where") -> "Job | None":
+        """What there is to make before a place can be added; None where there is nothing, or it cannot be."""
+        return self._stations.job(place)
 
     def __call__(self, place: "Where", case: Case, lane: int = 0) -> Record:
         """Run one process of a case. What it left is returned, a failure too; so is why the case does not exist here.
@@ -233,6 +238,7 @@ def interleaved(
     save: bool = True,
     log: Path | None = None,
     partial: bool = False,
+    ahead: "Ahead | None" = None,
 ) -> Iterator[Measure]:
     """Have builds ready to be measured in any order, process by process; see `Measure`.
 
@@ -246,6 +252,7 @@ def interleaved(
             several cards `cuda:1` is the second; without an index it is the one that the machine's results are of.
         clocks: that every process reads, where the device has them; else those of the profile.
         partial: a build that cannot be run here costs itself only, unless none can: its records say why.
+        ahead: what makes environments before they are asked for; to be closed by whoever hands it in.
 
     Raises:
         SessionError: a build is unknown or cannot be run here, a device is in use, or the suite cannot be imported.
@@ -269,6 +276,7 @@ def interleaved(
             stack.enter_context(variables(values))
             run = stack.enter_context(state.running(*([listener] if listener else [])))
             run.embedded = run.interleaved = True
+            run.ahead = ahead
             read = clocks or run.profile.clocks
             run.profile = _unrestricted(run.profile)
             run.locks.acquire(devices)

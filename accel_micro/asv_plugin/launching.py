@@ -5,6 +5,7 @@ time. Forking is safe as long as the server only imports torch: no device is ini
 started in it.
 """
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import asv.runner
 from asv.environment import ExistingEnvironment
 
 from accel_micro.asv_plugin import patching
+from accel_micro.asv_plugin.timing import RUN_VARIABLE
 
 SPAWNED_DEVICES: Final = frozenset({"xla"})
 """Devices whose runtime does not survive a fork, whatever the parent did."""
@@ -37,6 +39,7 @@ def install() -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def get_spawner(env: Any, benchmark_dir: str, launch_method: str | None) -> Any:
+            os.environ[RUN_VARIABLE] = str(os.getpid())  # so that a server ends when this process is killed
             chosen = launch_method not in (None, "auto")
             spawner = original(env, benchmark_dir, launch_method if chosen else method())
             spawner.chosen = chosen

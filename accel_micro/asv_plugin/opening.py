@@ -22,6 +22,7 @@ from accel_micro.asv_plugin.environment import TOOL, TorchEnvironment
 from accel_micro.asv_plugin.errors import BuildBroken, EnvironmentLacks, NoEnvironment, WrongUse
 from accel_micro.asv_plugin.syncing import sync
 from accel_micro.builds import Build
+from accel_micro.builds.ahead import Job
 
 EXISTING: Final = "existing"
 """asv's name of environments that have their torch already."""
@@ -147,6 +148,14 @@ class Stations(dict[Where, Station]):
             station.benchmark_dir = self.benchmarks.benchmark_dir
             station.launch_method = self.launch_method
         return ready
+
+    def job(self, place: Where) -> Job | None:
+        """What there is to make before a place can be added; None where there is nothing, or it cannot be."""
+        try:
+            build, environment = _place(self.conf, self.repo, place)
+        except (NoSuchNameError, UserError):
+            return None
+        return environment.job(self.repo.ledger, build) if isinstance(environment, TorchEnvironment) else None
 
     def _discover(self, first: Station) -> Any:
         """Not what a profile selects, but all: the cases are chosen by whoever measures."""

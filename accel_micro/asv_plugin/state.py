@@ -18,6 +18,7 @@ from accel_micro import profiles
 from accel_micro.asv_plugin.errors import WrongUse
 from accel_micro.asv_plugin.events import Event, Listener
 from accel_micro.asv_plugin.locking import DeviceLocks
+from accel_micro.builds.ahead import Ahead
 from accel_micro.devices import chosen
 from accel_micro.host import cards
 from accel_micro.measure.records import Case, Record
@@ -69,6 +70,7 @@ class Run:
         interleaved: rounds go over all builds in turn, so their environments are used to the end.
         cards: fingerprints of the cards that are measured, by kind of device, where they are known.
         unmeasured: id of a build that could not be measured → why.
+        ahead: makes environments before they are asked for, where somebody has it done.
         installs: lines about installations that are not written yet, see `results.installs`.
         at_end: what is called when the session ends.
     """
@@ -93,6 +95,7 @@ class Run:
     interleaved: bool = False
     cards: dict[str, str] = field(default_factory=dict)
     unmeasured: dict[str, str] = field(default_factory=dict)
+    ahead: Ahead | None = None
     installs: list[dict[str, Any]] = field(default_factory=list)
     at_end: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     batch: Batch | None = None

@@ -9,6 +9,7 @@ import contextlib
 import importlib
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,6 +37,13 @@ PRELOADED: Final = (
 PROCESS_ATTRIBUTE: Final = "accel_micro_process"
 """Extra attribute that asv's side passes to a process: {"clocks": to read, "spool": file for the record, "shape": one
 that is not among the parameters, of a sweep}."""
+
+
+RUN_VARIABLE: Final = "ACCEL_MICRO_RUN"
+"""Process id of the run, for the servers that it starts."""
+
+SECONDS_BETWEEN_LOOKS: Final = 5.0
+"""Whether the run still lives."""
 
 
 class MeasurementFailed(RuntimeError):
@@ -129,7 +137,29 @@ def install() -> None:
     if not any(issubclass(kind, OpTimeBenchmark) for kind in types):
         types.insert(0, OpTimeBenchmark)
     if sys.argv[1:2] == ["run_server"]:
+        leave_with(int(os.environ.get(RUN_VARIABLE) or os.getppid()))
         preload()
+
+
+def leave_with(run: int) -> None:
+    """End this fork server, and the case that it may be running, soon after the run that started it is gone.
+
+    A run that is killed ends nothing, and a server waits for its next case for ever. A timer asks, not a thread: a
+    process with threads must not be forked. Nor does the kernel tell, since what it watches is the thread that started
+    the server, and that one is done. Processes that are forked from the server inherit no timer.
+
+    Args:
+        run: process id of the run.
+    """
+
+    def look(*_: object) -> None:
+        if os.getppid() != run:
+            if os.getpgrp() == os.getpid():
+                os.killpg(os.getpid(), signal.SIGKILL)
+            os._exit(1)
+
+    signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS_BETWEEN_LOOKS, SECONDS_BETWEEN_LOOKS)
 
 
 def preload() -> None:

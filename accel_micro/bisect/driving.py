@@ -40,6 +40,16 @@ class Runner(Protocol):
         """What each process gave; None where a build does not work. Raises what is no build's fault."""
 
 
+class Ahead(Protocol):
+    """Makes builds ready before they are asked for."""
+
+    def expect(self, builds: Sequence[str]) -> None:
+        """Coming blocks may ask for these, the likeliest first. Nothing is to be done about it now."""
+
+    def idle(self) -> None:
+        """This worker waits for others: now it may be done. Called again and again."""
+
+
 @dataclass(frozen=True)
 class Told:
     """A block is done, or this worker waits for those of others.
@@ -97,6 +107,7 @@ class Worker:
         self,
         runner: Runner,
         *,
+        ahead: Ahead | None = None,
         tell: Callable[[Told], None] = lambda told: None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> Result[str]:
@@ -110,10 +121,14 @@ class Worker:
                 for number in set(self._journal.lost()).intersection(self._search.pending):
                     self._do(self._search.withdraw, number)
                 block = self._do(self._search.next_block)
+            if ahead is not None:
+                ahead.expect(self._search.likely())
             if block is None:
                 if not self._search.pending:
                     return self._search.result()
                 tell(Told(self._search.progress()))
+                if ahead is not None:
+                    ahead.idle()
                 sleep(SECONDS_TO_WAIT)
                 continue
             try:

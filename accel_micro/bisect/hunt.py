@@ -23,7 +23,7 @@ GATE_SHARE: Final = 0.2
 GATE_BLOCKS: Final = 48
 """After that many the ends count as not shown to differ."""
 
-# Chosen by simulation (`python -m tests.bisect.table`); 0.8 to 0.95 and 0.3 to 0.5 differ by a tenth of the runs.
+# Chosen by simulation (`python -m benchmarks.harness bisect`); 0.8 to 0.95 and 0.3 to 0.5 differ by a tenth.
 _SURE: Final = 0.9  # posterior from which a pair is put to the test
 _DOUBT: Final = 0.5  # below this the test is left and the search goes on
 _NOISE_LEAST: Final = 1e-6  # noises less likely after the gate are left out: a third of the time
@@ -162,7 +162,7 @@ class Hunt:
     def _test(self) -> Evidence:
         key = self.stage, self.pair
         if key not in self.levels.tests:
-            machine = self.dates.machine
+            machine = self.dates.machine if self.stage == "gate" else self.dates.sizes(*self.pair)
             noise = machine.sum(axis=0)
             # The step of this pair may be the one that was searched, or a part of it.
             steps = np.sign(self.hypotheses.steps)
@@ -184,9 +184,24 @@ class Hunt:
         ends = usable[0], usable[-1]
         return "search", ends, sorted([*ends, *self._between(usable, slot)])
 
+    def likely(self, usable: Sequence[int]) -> list[int]:
+        """Builds that coming blocks may ask for, the likeliest first; none while the ends may be alike."""
+        test = self.levels.tests.get(("gate", self.pair))
+        if self.stage == "gate" and (test is None or test.log_evidence <= 0):
+            return []
+        found: dict[int, None] = {}
+        if self.stage != "gate":
+            top = int(self._mass(usable).argmax())
+            found |= dict.fromkeys(usable[top : top + 2])
+        if len(usable) > 2:
+            for slot in range(len(_QUANTILES)):
+                found |= dict.fromkeys(self._between(usable, slot))
+        return list(found)
+
     def _between(self, usable: Sequence[int], slot: int) -> tuple[int, int]:
         # Of build usable[i + 1]: how likely the step is before it. Rounded, so that all machines break ties alike.
-        inner = np.round(np.cumsum(self._mass(usable))[:-1], 9)
+        mass = self._between_usable(self.dates.searched, usable)
+        inner = np.round(np.cumsum(mass / mass.sum())[:-1], 9)
         first, second = (int(np.abs(inner - q).argmin()) for q in _QUANTILES[slot % len(_QUANTILES)])
         if first == second and len(inner) > 1:
             up = second + 1 < len(inner) and (inner[second] < 0.5 or second == 0)
@@ -195,7 +210,10 @@ class Hunt:
 
     def _mass(self, usable: Sequence[int]) -> Floats:
         """How likely the step is between each of the usable builds and the next."""
-        sums = np.concatenate([[0.0], np.cumsum(self.dates.first_bad)])
+        return self._between_usable(self.dates.first_bad, usable)
+
+    def _between_usable(self, first_bad: Floats, usable: Sequence[int]) -> Floats:
+        sums = np.concatenate([[0.0], np.cumsum(first_bad)])
         places = np.array(usable) - self.low
         result: Floats = np.diff(sums[places])
         return result
@@ -203,7 +221,7 @@ class Hunt:
     def suspects(self, probability: float) -> Pair:
         """Last build taken for good and first taken for bad: the step is between with this probability."""
         tail = (1 - probability) / 2
-        first_bad = self.dates.first_bad
+        first_bad = self.dates.first_bad / self.dates.first_bad.sum()
         below, above = np.cumsum(first_bad), np.cumsum(first_bad[::-1])[::-1]
         first = int(np.argmax(below > tail))
         last = len(first_bad) - 1 - int(np.argmax(above[::-1] > tail))
@@ -227,6 +245,7 @@ class Hunt:
         blocks = certificate
         if self.stage != "certificate":
             mass = self._mass(usable)
+            mass /= mass.sum()
             entropy = -float((mass * np.log(mass + 1e-300)).sum())
             blocks += (entropy + 2 * (len(usable) > 2)) / searched
         else:

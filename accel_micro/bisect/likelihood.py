@@ -79,12 +79,13 @@ def _geometric(first: float, last: float, factor: float) -> Floats:
     return result
 
 
-def log_likelihood(values: Floats, bad: Bools, hypotheses: Grid) -> Floats:
+def log_likelihood(values: Floats, bad: Bools | Floats, hypotheses: Grid) -> Floats:
     """Log likelihood of one block.
 
     Args:
         values: log seconds, shape (m,), m at least 1.
-        bad: for each pattern which values belong to builds on the bad side, shape (patterns, m).
+        bad: for each pattern which values belong to builds on the bad side, shape (patterns, m); or how much of the
+            step each of them has.
 
     Returns:
         Shape (patterns, D, S, P), up to a constant that is the same for all.
@@ -97,7 +98,7 @@ def log_likelihood(values: Floats, bad: Bools, hypotheses: Grid) -> Floats:
     squares = np.maximum(members @ centred**2 - counts * means**2, 0.0)
     bad_counts = sides @ members.T
     cross = (sides * centred) @ members.T - bad_counts * means
-    spread = bad_counts - bad_counts**2 / counts
+    spread = sides**2 @ members.T - bad_counts**2 / counts
     steps = hypotheses.steps
     # Sum of squares about the mean within each subset, after the step is taken off: shape (patterns, subsets, D).
     residual = squares[:, None] - 2 * cross[..., None] * steps + spread[..., None] * steps**2

@@ -10,6 +10,7 @@ import numpy as np
 from accel_micro.bisect.likelihood import Bools, Floats, Grid, log_likelihood, log_sum
 
 _POINTS: Final = 81
+_NEAR: Final = 3.0
 _UNLIKELY: Final = 1e-4  # noises that are less likely than that are left out
 
 
@@ -31,7 +32,11 @@ UNKNOWN: Final = Ratio(math.nan, 0.0, math.inf)
 
 
 def step_ratio(
-    blocks: Sequence[tuple[Floats, Bools]], noise: Floats, hypotheses: Grid, prior: Floats | None = None
+    blocks: Sequence[tuple[Floats, Bools]],
+    noise: Floats,
+    hypotheses: Grid,
+    prior: Floats | None = None,
+    tail: float = 0.025,
 ) -> Ratio:
     """The ratio of bad to good builds.
 
@@ -41,6 +46,7 @@ def step_ratio(
         prior: weight of each step of the hypotheses, shape (D,), where something is known of it; without one every
             step and its opposite is as likely. On a machine with speed modes a few blocks can look as if the
             difference of the modes was that of the builds, and only this tells them apart.
+        tail: of the posterior beyond either end of the interval.
 
     Returns:
         A ratio without bounds where no block holds both sides.
@@ -63,7 +69,7 @@ def step_ratio(
         logs = log_posterior(steps)
         weights = np.exp(logs - logs.max())
         cumulated = np.cumsum(weights) / weights.sum()
-        low, middle, high = np.interp((0.025, 0.5, 0.975), cumulated, steps)
+        low, middle, high = np.interp((tail, 0.5, 1 - tail), cumulated, steps)
         wanted = 2 * max(high - middle, middle - low, 1e-9)
         cut = weights[[0, -1]].max() >= 1e-4
         if not cut and wanted > 0.25 * half:
@@ -72,6 +78,21 @@ def step_ratio(
     if prior is not None:  # the grid may reach beyond what is possible, and interpolate into it
         low, high = np.clip((low, high), _bound(hypotheses.steps), -_bound(-hypotheses.steps))
     return Ratio(math.exp(middle), math.exp(low), math.exp(high))
+
+
+def broadened(prior: Floats, steps: Floats) -> Floats:
+    """Weights of steps, spread evenly over those within a factor of `_NEAR`.
+
+    What is known of the ends tells the order of magnitude of a step between them, and no more: another one may have
+    undone half of it, or added as much.
+
+    Args:
+        prior, steps: shape (D,).
+    """
+    near = np.abs(np.log(np.abs(steps))[:, None] - np.log(np.abs(steps))) <= math.log(_NEAR)
+    near &= np.sign(steps)[:, None] == np.sign(steps)
+    result: Floats = (near / near.sum(axis=0)) @ prior
+    return result
 
 
 def _bound(steps: Floats) -> float:

@@ -13,10 +13,10 @@ import numpy as np
 
 from accel_micro.bisect.hunt import Hunt, Levels, Measured, Pair
 from accel_micro.bisect.likelihood import Floats, grid
-from accel_micro.bisect.ratio import UNKNOWN, Ratio, step_ratio
+from accel_micro.bisect.ratio import UNKNOWN, Ratio, broadened, step_ratio
 from accel_micro.bisect.result import Block, Build, Event, Kind, Progress, Result, Stage, Step
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the log. One of another version cannot be replayed: decisions would differ."""
 
 MAX_RUNS: Final = 500
@@ -24,6 +24,12 @@ MAX_RUNS: Final = 500
 
 BLOCK: Final = 4
 """Processes of a block."""
+
+_TAIL: Final = 0.0075
+"""Of the posterior of a step beyond either end of its interval, for one that covers in 95 of 100.
+
+A certificate stops as soon as it is sure, and so rather where chance made the step look large. Chosen by simulation.
+"""
 
 _ENDLESS: Final = 2**62
 
@@ -126,6 +132,13 @@ class Search(Generic[Build]):
         self._pending[number], self._slots[number] = (stage, pair, builds), slot
         self._note("block", number=number, stage=stage, builds=builds)
         return Block(number, tuple(self.builds[build] for build in builds))
+
+    def likely(self) -> tuple[Build, ...]:
+        """Builds that coming blocks may ask for, the likeliest first, so that they can be made ready meanwhile."""
+        if self.done or self._current is None:
+            return ()
+        usable = self._usable(self._current)
+        return tuple(self.builds[i] for i in self._current.likely(usable)) if len(usable) > 1 else ()
 
     def withdraw(self, block: Block[Build] | int) -> None:
         """Forget a block in flight: its machine is gone. Its order is not drawn again.
@@ -279,14 +292,14 @@ class Search(Generic[Build]):
         if hunt is None:
             return Progress("done", self.runs, 0, (0.0,) * len(self.builds), self.result().suspects)
         first_bad = np.zeros(len(self.builds))
-        first_bad[hunt.low + 1 : hunt.high + 1] = hunt.dates.first_bad
+        first_bad[hunt.low + 1 : hunt.high + 1] = hunt.dates.first_bad / hunt.dates.first_bad.sum()
         to_go = 0 if self.done else min(hunt.runs_to_go(self._usable(hunt)), self.max_runs - self.runs)
         suspects = self._after(*self._outwards(*hunt.suspects(0.95)))
         return Progress(hunt.stage, self.runs, to_go, tuple(map(float, first_bad)), suspects)
 
     def _step(self, pair: Pair) -> Step[Build]:
         good, bad = pair
-        return Step(self.builds[good], self.builds[bad], self._after(good, bad), self._confirmed(pair))
+        return Step(self.builds[good], self.builds[bad], self._after(good, bad), self._confirmed(pair, _TAIL))
 
     def _after(self, good: int, bad: int) -> tuple[Build, ...]:
         return self.builds[good + 1 : bad + 1]
@@ -299,15 +312,18 @@ class Search(Generic[Build]):
             high += 1
         return low, high
 
-    def _confirmed(self, pair: Pair) -> Ratio:
+    def _confirmed(self, pair: Pair, tail: float = 0.025) -> Ratio:
         """Of a pair, from its certificate alone: what chose it does not count again."""
         fresh = [m for m in self._measured if m.stage == "certificate" and m.pair == pair]
-        return self._ratio(pair, fresh, self._levels.tests["certificate", pair].prior)
+        test = self._levels.tests["certificate", pair]
+        return self._ratio(pair, fresh, broadened(test.prior, test.hypotheses.steps), tail)
 
     def _ends(self, hunt: Hunt) -> Ratio:
         return self._ratio((hunt.low, hunt.high), self._measured)
 
-    def _ratio(self, pair: Pair, blocks: Iterable[Measured], prior: Floats | None = None) -> Ratio:
+    def _ratio(
+        self, pair: Pair, blocks: Iterable[Measured], prior: Floats | None = None, tail: float = 0.025
+    ) -> Ratio:
         chosen = []
         for measured in blocks:
             builds = np.array(measured.builds)
@@ -316,7 +332,7 @@ class Search(Generic[Build]):
         if not chosen:
             return UNKNOWN
         dates = self._hunts[0].dates
-        return step_ratio(chosen, dates.machine.sum(axis=0), dates.hypotheses, prior)
+        return step_ratio(chosen, dates.machine.sum(axis=0), dates.hypotheses, prior, tail)
 
 
 def _exceeds(whole: Ratio, parts: Sequence[Ratio]) -> bool:

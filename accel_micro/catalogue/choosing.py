@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final
 
 from accel_micro.measure import CLOCKS
@@ -64,7 +65,8 @@ def choose(
         pattern = re.compile(text)
     except re.error as error:
         raise NotOneCase(f"{text!r} is no regular expression: {error}") from None
-    return _only(text, list(_found(ops, pattern, devices, dtypes, profile)), devices)
+    found = list(_found(ops, pattern, devices, dtypes, profile))
+    return _only(text, found, devices, _like(text, [benchmark.op.name for benchmark in ops]))
 
 
 def _cases(
@@ -108,12 +110,21 @@ def _is_run(benchmark: type[OpBenchmark], case: Case, profile: Profile | None) -
     return profile is None or (case.dtype, case.shape) in profile.runs(case.device, op.lists, op.dtypes)
 
 
-def _only(text: str, found: Sequence[Chosen], devices: Sequence[str]) -> Chosen:
+def _like(text: str, names: Sequence[str]) -> list[str]:
+    """Ops whose name, or what follows its family, is much like the first word of a text."""
+    word = text.split()[0] if text.split() else ""
+    known = {part: name for name in names for part in (name, name.rpartition(".")[2])}
+    return list(dict.fromkeys(known[part] for part in get_close_matches(word, known, n=3, cutoff=0.7)))
+
+
+def _only(text: str, found: Sequence[Chosen], devices: Sequence[str], like: Sequence[str]) -> Chosen:
     existing = [one for one in found if _why_not(one) is None]
     if len(existing) == 1:
         return existing[0]
     if not existing:
-        reason = f": {_why_not(found[0])}" if found else "; `accel-micro ops --cases` lists those there are"
+        nearest = f"; the nearest names are {', '.join(like)}" if like else ""
+        listed = f"{nearest}; `accel-micro ops --cases` lists those there are"
+        reason = f": {_why_not(found[0])}" if found else listed
         raise NotOneCase(f"no case on {' or '.join(devices)} matches {text!r}{reason}")
     listed = "\n".join(f"  {one.case.named(one.clock)}" for one in existing[:MOST_LISTED])
     more = len(existing) - MOST_LISTED

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from accel_micro.commands.bisect_ahead import Prepared
 from accel_micro.commands.bisect_measure import measuring
 from accel_micro.commands.bisect_script import scripting
 from accel_micro.results.bisections import Bisection
 from accel_micro.results.questions import Named, Question, Regress, Script
 
 if TYPE_CHECKING:
-    from accel_micro.bisect import Result, Runner, Search, Told
+    from accel_micro.bisect import Result, Search, Told
     from accel_micro.catalogue.choosing import Chosen
     from accel_micro.commands.common import Room
     from accel_micro.measure.records import Case
@@ -185,7 +186,7 @@ def work(
         while True:
             first = _search(question, number - 1)
             worker = Worker(bisection, first, number=number, max_runs=max_runs)
-            result = worker.run(runner, tell=lambda told: tell(told, question))
+            result = worker.run(runner, ahead=runner.expected, tell=lambda told: tell(told, question))
             number = worker.number
             good_end = result.kind in ("not_reproduced", "no_usable_build")
             spent = result.runs + 4 > worker.search.max_runs
@@ -217,7 +218,7 @@ def _runner(
     config: Path | None,
     results: Path | None,
     say: Callable[[str], None],
-) -> "Iterator[Runner]":
+) -> Iterator[Prepared]:
     noted = {(note.get("build"), note.get("why")) for note in bisection.notes()}
 
     def note(build: str, why: str) -> None:

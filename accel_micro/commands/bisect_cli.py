@@ -218,7 +218,7 @@ def run(
             raise typer.Exit(ENVIRONMENT) from None
         except SessionError as error:
             say_error(str(error))
-            if resume or not dry_run:
+            if any(event["event"] == "values" for event in bisection.events()):
                 say_note("what was measured is kept: accel-micro bisect --resume")
             raise typer.Exit(error.exit_code) from None
         except KeyboardInterrupt:

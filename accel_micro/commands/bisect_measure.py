@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from accel_micro.commands.bisect_ahead import Expected, Prepared
 from accel_micro.measure.records import Record
 from accel_micro.results.questions import Question
 
 if TYPE_CHECKING:
     from accel_micro.asv_plugin.interleaving import Measure
     from accel_micro.asv_plugin.opening import Where
-    from accel_micro.bisect import Runner
 
 WORKS: Final = 1.0
 FAILS: Final = 2.0
@@ -29,7 +29,7 @@ Note = Callable[[str, str], None]
 @contextlib.contextmanager
 def measuring(
     question: Question, config: Path | None, results: Path | None, note: Note, say: Callable[[str], None]
-) -> Iterator["Runner"]:
+) -> Iterator[Prepared]:
     """What runs the blocks of a question about a case. Builds are installed when they are first asked for.
 
     Raises:
@@ -38,6 +38,7 @@ def measuring(
     from accel_micro.asv_plugin.embedding import variables
     from accel_micro.asv_plugin.interleaving import interleaved
     from accel_micro.asv_plugin.opening import Where
+    from accel_micro.builds.ahead import Ahead
     from accel_micro.builds.index import VARIANT_VARIABLE
     from accel_micro.measure import CLOCKS
 
@@ -45,6 +46,7 @@ def measuring(
     clocks = (question.metric,) if question.metric in CLOCKS else ("throughput",)
     first = next(iter(question.ids(question.starts[0])))
     with (
+        contextlib.closing(Ahead(say)) as ahead,
         variables({VARIANT_VARIABLE: question.variant or None}),
         interleaved(
             config,
@@ -53,9 +55,12 @@ def measuring(
             clocks=clocks,
             results=results,
             partial=True,
+            ahead=ahead,
         ) as measure,
     ):
-        yield _Blocks(measure, question, note, say, Where)
+        yield _Blocks(
+            measure, question, note, say, Where, Expected(ahead, lambda id_: measure.job(Where(id_)))
+        )
 
 
 class _Blocks:
@@ -66,14 +71,18 @@ class _Blocks:
         note: Note,
         say: Callable[[str], None],
         where: "Callable[[str], Where]",
+        expected: "Expected",
     ) -> None:
         self._measure, self._question, self._note, self._say = measure, question, note, say
-        self._where = where
+        self._where, self.expected = where, expected
         self._ready: dict[str, bool] = {}
 
     def __call__(self, builds: Sequence[str]) -> list[float | None]:
         """See `bisect.Runner`."""
+        needed = [build for build in dict.fromkeys(builds) if build not in self._ready]
+        self.expected.needed(needed)
         working = [build for build in dict.fromkeys(builds) if self._is_ready(build)]
+        self.expected.pause()
         # Processes that are forked from one server agree better than those of two: each gets one of its own.
         lanes = range(max(Counter(builds).values()))
         self._measure.renew([self._where(build) for build in working], lanes)
@@ -88,6 +97,7 @@ class _Blocks:
         if build not in self._ready:
             version = self._question.version(build)
             self._say(f"making torch {version} ready")
+            self.expected.finish(build)
             why = self._measure.add(self._where(build))
             if why is not None:
                 self._note(build, why)

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from accel_micro.commands.bisect_ahead import Expected, Prepared
 from accel_micro.commands.bisect_measure import FAILS, WORKS, Note
 from accel_micro.results.questions import Question, Script
 
 if TYPE_CHECKING:
-    from accel_micro.bisect import Runner
-    from accel_micro.builds import Ledger
+    from accel_micro.builds import Ledger, Wheel
+    from accel_micro.builds.ahead import Ahead, Job
     from accel_micro.builds.environments import Environments, Lease
     from accel_micro.builds.interpreters import Interpreter
 
@@ -27,7 +28,7 @@ BUILD_VARIABLE: Final = "ACCEL_MICRO_BUILD"
 @contextlib.contextmanager
 def scripting(
     question: Question, conf: Any, ledger: "Ledger", note: Note, say: Callable[[str], None]
-) -> Iterator["Runner"]:
+) -> Iterator[Prepared]:
     """What runs the blocks of a question about a script.
 
     Raises:
@@ -37,6 +38,7 @@ def scripting(
     from accel_micro.asv_plugin.embedding import SessionError
     from accel_micro.asv_plugin.errors import DeviceBusy
     from accel_micro.asv_plugin.locking import DeviceLocks
+    from accel_micro.builds.ahead import Ahead
     from accel_micro.builds.environments import Environments
     from accel_micro.builds.interpreters import find_interpreter
 
@@ -45,10 +47,10 @@ def scripting(
         locks.acquire([question.device])
     except DeviceBusy as error:
         raise SessionError(str(error), error.exit_code) from None
-    with contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack, contextlib.closing(Ahead(say)) as ahead:
         stack.callback(locks.release)
         store = Environments.below(Path(conf.env_dir), say=say)
-        yield _Scripts(question, ledger, store, find_interpreter(question.python), note, stack)
+        yield _Scripts(question, ledger, store, find_interpreter(question.python), note, stack, ahead)
 
 
 class _Scripts:
@@ -60,27 +62,30 @@ class _Scripts:
         interpreter: "Interpreter",
         note: Note,
         stack: contextlib.ExitStack,
+        ahead: "Ahead",
     ) -> None:
         self._question, self._ledger, self._store = question, ledger, store
         self._interpreter, self._note, self._stack = interpreter, note, stack
         self._pythons: dict[str, Path | None] = {}
+        self._ahead = ahead
+        self.expected = Expected(ahead, self._job)
 
     def __call__(self, builds: Sequence[str]) -> list[float | None]:
         """See `bisect.Runner`."""
-        for build in dict.fromkeys(builds):
-            if build not in self._pythons:
-                self._pythons[build] = self._made(build)
-                self._value(build)  # what its first process finds cold would follow the build
+        needed = [build for build in dict.fromkeys(builds) if build not in self._pythons]
+        self.expected.needed(needed)
+        for build in needed:
+            self.expected.finish(build)
+            self._pythons[build] = self._made(build)
+            self._value(build)  # what its first process finds cold would follow the build
+        self.expected.pause()
         return [self._value(build) for build in builds]
 
     def _made(self, build: str) -> Path | None:
         from accel_micro.asv_plugin.embedding import ENVIRONMENT, SessionError
-        from accel_micro.builds import Target, choose_wheel
         from accel_micro.builds.installing import NotInstalled
 
-        target = Target.here((self._question.variant,), self._interpreter.python)
-        wheels = [w for w in self._ledger.wheels(build) if w.variant == self._question.variant]
-        wheel = choose_wheel(wheels, target)
+        wheel = self._wheel(build)
         if wheel is None:
             self._note(build, "no wheel for this Python, platform and variant")
             return None
@@ -93,7 +98,21 @@ class _Scripts:
             self._note(build, why)
             return None
         self._stack.callback(lease.release)
+        self._ahead.taken(lease.environment.name)
         return lease.environment.python
+
+    def _wheel(self, build: str) -> "Wheel | None":
+        from accel_micro.builds import Target, choose_wheel
+
+        target = Target.here((self._question.variant,), self._interpreter.python)
+        wheels = [w for w in self._ledger.wheels(build) if w.variant == self._question.variant]
+        return choose_wheel(wheels, target)
+
+    def _job(self, build: str) -> "Job | None":
+        from accel_micro.builds.ahead import Job
+
+        wheel = self._wheel(build)
+        return None if wheel is None else Job(self._store, wheel, self._interpreter)
 
     def _value(self, build: str) -> float | None:
         python = self._pythons[build]

@@ -99,6 +99,9 @@ def _sentences(answer: Answer) -> Iterator[str]:
             f"A pair of builds that do not differ is named in at most {_percent(result.error_rate)} of such searches: "
             f"both ran by turns in fresh processes, in an order drawn at random, after the search had chosen them."
         )
+    elif result.kind == "not_reproduced" and (other := _other_way(answer)):
+        yield ""
+        yield f"They differ the other way: --regress {other} finds the build that brought it."
     elif result.kind == "undecided":
         yield ""
         yield f"The change came most likely with {_listed(answer, result.suspects)}."
@@ -119,6 +122,14 @@ def _sentences(answer: Answer) -> Iterator[str]:
             yield f"  and {len(question.left_out) - 8} more"
     yield ""
     yield f"{count(answer.runs, 'process', 'processes')}; log: accel-micro bisect log {answer.name}"
+
+
+def _other_way(answer: Answer) -> str | None:
+    """What would have to be asked for where the ends differ the way that was not."""
+    ratio, asked = answer.result.ratio, answer.question.regress
+    if asked == "slower" and ratio.high < 1:
+        return "faster"
+    return "slower" if asked == "faster" and ratio.low > 1 else None
 
 
 def _step(answer: Answer, step: Step[str]) -> Iterator[str]:

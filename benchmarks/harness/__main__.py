@@ -14,6 +14,7 @@ python -m benchmarks.harness ledger                 # a ledger of three years: s
 python -m benchmarks.harness compare                # ten thousand cases of two builds, from files to the table
 python -m benchmarks.harness publish                # the pages of a year of builds and five hundred cases
 python -m benchmarks.harness reports --device cpu   # public reports on other harnesses, tried here
+python -m benchmarks.harness bisect                 # bisections of histories that do not exist: wrong ones, and runs
 """
 
 import argparse
@@ -283,6 +284,8 @@ def publish(options: argparse.Namespace) -> None:
 
 def main() -> None:
     """Parse the command line and run one benchmark of the harness."""
+    from tests.bisect import table as bisections  # of a checkout: a wheel has none
+
     parser = argparse.ArgumentParser(prog="python -m benchmarks.harness", description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("clocks", help="device clock against CUPTI")
@@ -345,6 +348,9 @@ def main() -> None:
     command.set_defaults(run=publish)
     explain.add_options(commands.add_parser("explain", help="does an explanation close, and keep silent"))
     add_options(commands.add_parser("reports", help="public reports on other harnesses, tried here"))
+    command = commands.add_parser("bisect", help="simulated bisections, ours and by the rules of others")
+    bisections.add_options(command)
+    command.set_defaults(run=bisections.run)
     options = parser.parse_args()
     options.run(options)
 

@@ -3,9 +3,11 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from accel_micro.asv_plugin.timing import MeasurementFailed, OpTimeBenchmark, install
@@ -217,3 +219,37 @@ print(open("found.json").read())
     assert (facts["op"], facts["direction"], facts["clock"]) == ("ops.good", "backward", "latency")
     assert facts["shapes"]["quick"] == ["n=1"]
     assert len({entry["version"] for entry in found.values()}) == 1
+
+
+SERVER = """
+import os, subprocess, sys, time
+from accel_micro.asv_plugin import timing
+timing.SECONDS_BETWEEN_LOOKS = 0.05
+os.setpgid(0, 0)  # as asv starts it
+timing.leave_with(os.getppid())
+case = os.fork()
+if case == 0:
+    time.sleep(60)
+    os._exit(0)
+print(os.getpid(), case, flush=True)
+while True:
+    os.waitpid(case, 0)
+"""
+
+RUN = """
+import subprocess, sys, time
+server = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdout=subprocess.PIPE, text=True)
+print(server.stdout.readline(), end="", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_server_and_its_case_end_with_the_run_that_was_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", RUN, SERVER], stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        processes = [psutil.Process(int(number)) for number in run.stdout.readline().split()]
+        time.sleep(0.3)
+        assert [process.is_running() for process in processes] == [True, True], "a run that lives keeps them"
+        run.kill()
+    gone, alive = psutil.wait_procs(processes, timeout=20)
+    assert len(gone) == 2 and not alive

@@ -65,6 +65,62 @@ def test_a_block_is_noted_before_it_is_run_and_its_values_after() -> None:
     assert told[-1].progress.stage == "done"
 
 
+class Expecting:
+    """What is told ahead, in the order of events."""
+
+    def __init__(self, journal: Memory) -> None:
+        self.journal, self.expected = journal, [()]
+
+    def expect(self, builds: Sequence[str]) -> None:
+        assert not self.journal.held
+        self.expected.append(tuple(builds))
+        self.journal.order.append("expect")
+
+    def idle(self) -> None:
+        assert not self.journal.held
+        self.journal.order.append("idle")
+
+
+def test_what_is_likely_is_told_before_each_block_and_is_often_asked_for() -> None:
+    journal = Memory()
+    ahead = Expecting(journal)
+    Worker(journal, Search(NAMES)).run(Machine(journal), ahead=ahead)
+    order = [event for event in journal.order if event in ("block", "expect", "run", "idle")]
+    blocks = order.count("run")
+    assert order == [*["block", "expect", "run"] * blocks, "expect"], "a worker that has work is never idle"
+    assert ahead.expected[1] == (), "ends that may be alike need no other builds"
+    assert ahead.expected[-1] == (), "it is done"
+    asked = [[NAMES[i] for i in event["builds"]] for event in journal.kept if event["event"] == "block"]
+    told: set[str] = set()
+    hits = []
+    for builds, likely in zip(asked, ahead.expected, strict=False):
+        told |= set(likely)
+        hits += [build in told for build in set(builds) - {NAMES[0], NAMES[-1]}]
+    assert sum(hits) > len(hits) / 2
+
+
+def test_who_waits_for_others_is_idle_before_every_look() -> None:
+    journal = Memory()
+    first, second = Worker(journal, Search(NAMES, max_runs=8)), Worker(journal)
+    ahead = Expecting(journal)
+
+    def look(seconds: float) -> None:
+        journal.order.append("look")
+        if journal.order.count("look") == 3:
+            raise StopIteration
+
+    def slow(builds: Sequence[str]) -> Sequence[float | None]:
+        if machine.blocks == 1:  # the last block that is allowed: the other one has nothing to do
+            with pytest.raises(StopIteration):
+                second.run(machine, ahead=ahead, sleep=look)
+        return machine(builds)
+
+    machine = Machine(journal)
+    first.run(slow)
+    order = [event for event in journal.order if event in ("expect", "idle", "look")]
+    assert order == ["expect", "idle", "look"] * 3
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
 def test_a_block_that_was_broken_off_is_given_back(error: type[BaseException]) -> None:
     journal = Memory()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accel_micro.bisect.likelihood import grid
-from accel_micro.bisect.ratio import UNKNOWN, step_ratio
+from accel_micro.bisect.ratio import UNKNOWN, broadened, step_ratio
 
 GRID = grid("slower")
 NOISE = np.ones(GRID.shape[1:])
@@ -53,3 +53,25 @@ def test_a_step_that_is_known_to_be_upwards_has_an_interval_above_one() -> None:
 def test_without_both_sides_nothing_is_known() -> None:
     assert step_ratio([], NOISE, GRID) is UNKNOWN
     assert step_ratio([(np.zeros(2), np.array([True, True]))], NOISE, GRID) is UNKNOWN
+
+
+def test_what_is_known_of_the_ends_tells_the_order_of_magnitude_of_a_step_alone() -> None:
+    known = np.zeros(2 * len(GRID.steps))
+    both = np.concatenate([-GRID.steps[::-1], GRID.steps])
+    known[len(known) - 12] = 1.0
+    spread = broadened(known, both)
+    middle = both[len(known) - 12]
+    assert spread.sum() == pytest.approx(1)
+    likely = both[spread > 0]
+    assert likely.min() > 0, "never of the other direction"
+    assert middle / 3.01 < likely.min() < middle / 2 and 2 * middle < likely.max() < 3.01 * middle
+    np.testing.assert_allclose(spread[spread > 0], spread[len(known) - 12])
+    np.testing.assert_allclose(broadened(np.ones(len(both)), both).sum(), len(both))
+
+
+def test_an_interval_is_as_wide_as_is_asked_for() -> None:
+    chance = np.random.default_rng(0)
+    blocks = [(0.05 * BAD + chance.normal(0, 0.02, 4), BAD) for _ in range(6)]
+    usual, wide = (step_ratio(blocks, NOISE, GRID, tail=tail) for tail in (0.025, 0.0075))
+    assert wide.low < usual.low < usual.value < usual.high < wide.high
+    assert wide.value == pytest.approx(usual.value, rel=1e-3)  # another grid

@@ -1,12 +1,17 @@
 """The table of simulations counts right, and the rules that it compares with do what they are said to do."""
 
+import argparse
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from accel_micro.selfcheck.peers.searches import RIVALS, asv_find, bisect_by_ten, pinpoint
-from accel_micro.selfcheck.simulating import Outcome, guilty, ours, theirs, upper_limit
+from accel_micro.selfcheck.simulating import OURS, Cell, Outcome, cells, guilty, ours, theirs, upper_limit
 from accel_micro.selfcheck.worlds import NOTHING, WORLDS, Machine, World, stepped
-from tests.bisect.table import cell
+from tests.bisect import table
+from tests.bisect.table import row_of
 
 LOUD = World(stepped(20, {13: 60.0}), broken=frozenset({5, 9, 11}))
 
@@ -63,7 +68,8 @@ def test_a_cell_counts_and_limits() -> None:
         Outcome(100, "undecided", False, False, True),
         Outcome(20, "not_reproduced", False, False, False),
     ]
-    assert cell(outcomes) == [
+    assert row_of(outcomes) == [
+        "10",
         "1 (≤ 39.4 %)",
         "70.0 %",
         "10.0 %",
@@ -81,3 +87,62 @@ def test_a_search_is_judged() -> None:
     outcome = ours("single broken builds", 20, 6.0, 0)
     assert outcome.right and outcome.held and outcome.named == 1
     assert ours("plain", 20, 0.0, 0).kind == "not_reproduced"
+
+
+def run(*arguments: str) -> None:
+    parser = argparse.ArgumentParser()
+    table.add_options(parser)
+    table.run(parser.parse_args(arguments))
+
+
+def test_cells_cover_the_issue_and_have_names_to_choose_by() -> None:
+    ours_ = [cell for cell in cells() if cell.rule == OURS]
+    assert {(cell.builds, cell.effect) for cell in ours_} == {(b, e) for b in (60, 365) for e in (0, 1, 2, 4)}
+    assert len({str(cell) for cell in cells()}) == len(cells()) == (1 + len(RIVALS)) * len(ours_)
+
+
+def test_a_table_goes_on_from_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "sim.json"
+    chosen = ("--cells", "60 builds, plain, effect 4, (this|asv)", "--jobs", "1", "--out", str(out))
+    for runs in ("2", "4"):
+        with pytest.raises(SystemExit) as end:
+            run(*chosen, "--runs", runs)
+        assert end.value.code == 0
+    printed = capsys.readouterr().out
+    assert "| plain | 4 | 4 | 0 (≤ 52.7 %) | 100.0 % |" in printed
+    assert "| world | effect | asv find | this search |" in printed
+    (_, mine) = json.loads(out.read_text())["cells"]
+    assert mine["cell"] == [60, "plain", 4.0, "this search"] and [*mine["outcomes"]] == ["0", "1", "2", "3"]
+    known = table.read(out)
+    assert known[Cell(60, "plain", 4.0)][3] == Cell(60, "plain", 4.0).outcome(3)
+
+    def never(*_: object) -> None:
+        raise AssertionError("all of it is there")
+
+    monkeypatch.setattr(Cell, "outcome", never)
+    with pytest.raises(SystemExit):
+        run(*chosen, "--runs", "3")
+    assert table.read(out) == known
+    with pytest.raises(SystemExit):
+        run(*chosen, "--runs", "100", "--minutes", "0")  # no time left: what is there is told
+    monkeypatch.setattr(table, "fingerprint", lambda: "another")
+    with pytest.raises(SystemExit, match="made by other rules"):
+        run(*chosen)
+    out.write_text("[]")
+    with pytest.raises(SystemExit, match="holds no simulated searches"):
+        run(*chosen)
+    with pytest.raises(SystemExit, match="no cell matches"):
+        run("--cells", "sixty")
+
+
+def test_a_cell_that_is_wrong_too_often_is_a_failure() -> None:
+    def of(wrong: int) -> dict[int, Outcome]:
+        return {seed: Outcome(40, "culprit", seed < wrong, False, True) for seed in range(100)}
+
+    plain, rival = Cell(60, "plain", 2.0), Cell(60, "plain", 2.0, "asv find")
+    assert table.broken_promises({plain: of(5), rival: of(90)}) == []
+    assert table.broken_promises({plain: of(20)}) == [
+        "60 builds, plain, effect 2, this search: 20 of 100 searches named an innocent build"
+    ]

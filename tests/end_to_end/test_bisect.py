@@ -6,6 +6,7 @@ import re
 import signal
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.asv_plugin.builds import INIT, OPS, Builds
@@ -46,6 +47,15 @@ def values(bisecting: Bisecting) -> list[dict[str, object]]:
     return [event for event in map(json.loads, lines) if event["event"] == "values"]
 
 
+def servers(bisecting: Bisecting) -> list[psutil.Process]:
+    """The fork servers of a suite that live."""
+    folder = str(bisecting.builds.suite.path)
+    lines = ((process, process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"]))
+    return [
+        process for process, line in lines if "run_server" in line and any(folder in part for part in line)
+    ]
+
+
 def has_values(bisecting: Bisecting, count: int) -> bool:
     found = list((bisecting.builds.suite.results / "bisections").glob("*.jsonl"))
     return bool(found) and found[0].read_text().count('"event":"values"') >= count
@@ -84,9 +94,11 @@ def test_a_culprit_is_named_with_the_broken_build_beside_it_and_its_points_are_p
 def test_what_was_measured_survives_and_resume_goes_on(bisecting: Bisecting, how: str) -> None:
     process = bisecting.start(CASE, *RANGE)
     wait_for(lambda: has_values(bisecting, 3), 200)
+    assert servers(bisecting)
     if how == "killed":
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate(timeout=60)
+        wait_for(lambda: not servers(bisecting), 60)
     else:
         press_ctrl_c(process)
         output = process.communicate(timeout=60)[0]
@@ -146,6 +158,44 @@ def test_a_good_build_is_looked_for_further_and_further_back(bisecting: Bisectin
     assert done.code == 0, done.output
     assert "no change since torch 2.15.0.dev20261107; looking further back" in done.output
     assert re.search(r"first bad +2\.15\.0\.dev20261106\n", done.output)
+
+
+def test_a_good_end_that_is_slower_than_the_bad_one_is_not_reproduced(bisecting: Bisecting) -> None:
+    for day in (10, 11):
+        bisecting.builds.nightly(day, git=f"{day:040x}", init=INIT.format(seconds=FAST if day > 10 else SLOW))
+    done = bisecting.run(CASE, "--good", "20261110", "--bad", "20261111")
+    assert done.code == 4, done.output
+    assert "Not reproduced: torch 2.15.0.dev20261110" in done.output
+    assert "They differ the other way: --regress faster finds the build that brought it." in done.output
+    assert "Traceback" not in done.output
+
+
+def test_where_no_build_works_there_is_nothing_to_search(bisecting: Bisecting) -> None:
+    for day in range(10, 14):
+        bisecting.builds.nightly(day, git=f"{day:040x}", init="raise ImportError('broken')")
+    done = bisecting.run(CASE, "--good", "20261110", "--bad", "20261113")
+    assert done.code == 3, done.output
+    assert re.search(r"torch 2\.15\.0\.dev202611\d\d could not be installed: .*broken", done.output)
+    assert "--resume" not in done.output, "nothing was measured that could be gone on with"
+    assert "Traceback" not in done.output
+
+
+def test_builds_of_other_variants_and_several_cases_get_a_sentence(bisecting: Bisecting) -> None:
+    (bisecting.builds.suite.path / "benchmarks" / "more.py").write_text(
+        "import torch\n\nfrom accel_micro.suite import op\n\n\n"
+        '@op(quick=["n=1", "n=2"], backward=False)\ndef plainer(t, n):\n    pass\n'
+    )
+    bisecting.builds.wheel("2.15.0.dev20261110+cu126", git=f"{10:040x}")
+    for arguments, said in (
+        ((CASE, "--good", "20261101", "--bad", "20261110"), "variant"),
+        (("plain", *RANGE), "more.plainer.time_forward('cpu', 'float64', 'n=2')"),
+        (("plian", *RANGE), "the nearest names are ops.plain"),
+        ((CASE, "--good", "20261101", "--bad", "2.9.9"), "2.9.9"),
+    ):
+        done = bisecting.run(*arguments)
+        assert done.code == 2, done.output
+        assert said in done.output
+        assert "Traceback" not in done.output
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,14 @@ def test_other_answers_in_words(golden: Any) -> None:
     assert "\n-----\n".join(texts) == golden("txt")
 
 
+def test_a_change_the_other_way_is_told_and_how_to_search_for_it() -> None:
+    asked = question(left_out={})
+    faster = render(answer(asked, search(asked, IDS[5], factor=0.7)))
+    assert "Not reproduced" in faster
+    assert "They differ the other way: --regress faster finds the build that brought it." in faster
+    assert "the other way" not in render(answer(asked, search(asked, None)))
+
+
 def test_the_plan(golden: Any) -> None:
     asked = question(starts=(IDS[8], IDS[3], IDS[0]))
     assert plan(asked, dict.fromkeys(IDS, 900_000_000)) == golden("txt")
