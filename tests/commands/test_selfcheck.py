@@ -1,6 +1,7 @@
 """`accel-micro selfcheck`: what fails costs itself alone, and all of it runs."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -212,8 +213,14 @@ def test_spins_are_read_by_all_in_turns() -> None:
 @pytest.mark.slow
 def test_all_of_it_runs_on_a_small_budget(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "accel_micro", "selfcheck", "--budget", "30", "--format", "json"]
+    (tmp_path / "runtime").mkdir(mode=0o700)
     done = subprocess.run(
-        [*command, "--out", str(tmp_path)], capture_output=True, text=True, timeout=900, check=False
+        [*command, "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+        env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path / "runtime")},  # no other run is waited for
     )
     assert done.returncode == 0, done.stderr
     data = json.loads(done.stdout)
