@@ -80,6 +80,16 @@ def step_ratio(
     return Ratio(math.exp(middle), math.exp(low), math.exp(high))
 
 
+def exceeds(whole: Ratio, parts: Sequence[Ratio]) -> bool:
+    """Whether a ratio is larger than its parts explain: by a tenth of it, and by two standard errors."""
+    if any(not math.isfinite(ratio.high) for ratio in (whole, *parts)):
+        return False
+    errors = [(math.log(ratio.high) - math.log(ratio.low)) / 3.92 for ratio in (whole, *parts)]
+    left = math.log(whole.value) - math.fsum(math.log(part.value) for part in parts)
+    left *= math.copysign(1.0, math.log(whole.value))
+    return left > max(2 * math.hypot(*errors), 0.1 * abs(math.log(whole.value)))
+
+
 def broadened(prior: Floats, steps: Floats) -> Floats:
     """Weights of steps, spread evenly over those within a factor of `_NEAR`.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from accel_micro.bisect.hunt import Hunt, Levels, Measured, Pair
 from accel_micro.bisect.likelihood import Floats, grid
-from accel_micro.bisect.ratio import UNKNOWN, Ratio, broadened, step_ratio
+from accel_micro.bisect.ratio import UNKNOWN, Ratio, broadened, exceeds, step_ratio
 from accel_micro.bisect.result import Block, Build, Event, Kind, Progress, Result, Stage, Step
 
 VERSION: Final = 2
@@ -238,8 +238,8 @@ class Search(Generic[Build]):
     def _divide(self, hunt: Hunt) -> None:
         """Hunt on both sides of a step that is smaller than the difference of the ends."""
         good, bad = hunt.pair
-        whole, part = self._ends(hunt), self._confirmed(hunt.pair)
-        if not _exceeds(whole, [part]):
+        whole, part = self._ends(hunt), self._expected(hunt.pair)
+        if not exceeds(whole, [part]):
             return
         for low, high in ((hunt.low, good), (bad, hunt.high)):
             if low < high:
@@ -278,7 +278,7 @@ class Search(Generic[Build]):
             suspects=suspects,
             ratio=steps[0].ratio if steps else ends,
             ends=ends,
-            unexplained=bool(steps) and _exceeds(ends, [step.ratio for step in steps]),
+            unexplained=bool(steps) and exceeds(ends, [self._expected(pair) for pair in self._steps]),
             error_rate=self.error_rate,
             runs=self.runs,
             broken=tuple(self.builds[i] for i in range(len(self.builds)) if not self._works(i)),
@@ -299,7 +299,7 @@ class Search(Generic[Build]):
 
     def _step(self, pair: Pair) -> Step[Build]:
         good, bad = pair
-        return Step(self.builds[good], self.builds[bad], self._after(good, bad), self._confirmed(pair, _TAIL))
+        return Step(self.builds[good], self.builds[bad], self._after(good, bad), self._confirmed(pair))
 
     def _after(self, good: int, bad: int) -> tuple[Build, ...]:
         return self.builds[good + 1 : bad + 1]
@@ -312,11 +312,21 @@ class Search(Generic[Build]):
             high += 1
         return low, high
 
-    def _confirmed(self, pair: Pair, tail: float = 0.025) -> Ratio:
-        """Of a pair, from its certificate alone: what chose it does not count again."""
-        fresh = [m for m in self._measured if m.stage == "certificate" and m.pair == pair]
+    def _confirmed(self, pair: Pair) -> Ratio:
+        """Of a pair, from its certificate alone: what chose it does not count again.
+
+        It covers, whatever lies between the ends.
+        """
         test = self._levels.tests["certificate", pair]
-        return self._ratio(pair, fresh, broadened(test.prior, test.hypotheses.steps), tail)
+        prior = broadened(test.prior, test.hypotheses.steps)
+        return self._ratio(pair, self._certificate(pair), prior, _TAIL)
+
+    def _expected(self, pair: Pair) -> Ratio:
+        """The same, if what the search says of the size of its step is true: what exceeds this is another step."""
+        return self._ratio(pair, self._certificate(pair), self._levels.tests["certificate", pair].prior)
+
+    def _certificate(self, pair: Pair) -> list[Measured]:
+        return [m for m in self._measured if m.stage == "certificate" and m.pair == pair]
 
     def _ends(self, hunt: Hunt) -> Ratio:
         return self._ratio((hunt.low, hunt.high), self._measured)
@@ -333,16 +343,6 @@ class Search(Generic[Build]):
             return UNKNOWN
         dates = self._hunts[0].dates
         return step_ratio(chosen, dates.machine.sum(axis=0), dates.hypotheses, prior, tail)
-
-
-def _exceeds(whole: Ratio, parts: Sequence[Ratio]) -> bool:
-    """Whether a ratio is larger than its parts explain: by a tenth of it, and by two standard errors."""
-    if any(not math.isfinite(ratio.high) for ratio in (whole, *parts)):
-        return False
-    errors = [(math.log(ratio.high) - math.log(ratio.low)) / 3.92 for ratio in (whole, *parts)]
-    left = math.log(whole.value) - math.fsum(math.log(part.value) for part in parts)
-    left *= math.copysign(1.0, math.log(whole.value))
-    return left > max(2 * math.hypot(*errors), 0.1 * abs(math.log(whole.value)))
 
 
 def search(

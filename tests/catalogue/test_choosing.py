@@ -88,7 +88,7 @@ def test_it_chooses_among_devices_dtypes_and_a_profile() -> None:
     [
         ("both", "12 cases match 'both', and one is needed; write the whole name of one:"),
         ("abacus", "no case on cpu matches 'abacus'; `accel-micro ops --cases` lists those there are"),
-        ("bohts", "no case on cpu matches 'bohts'; the nearest names are "),
+        ("bothe", "no case on cpu matches 'bothe'; the nearest names are "),
         ("one.*n=3", "no case on cpu matches 'one.*n=3': too odd"),
         (f"{ONE} forward float32 n=3 on cpu", f"{ONE} forward float32 n=3 on cpu does not exist: too odd"),
         ("(", "'(' is no regular expression: "),
