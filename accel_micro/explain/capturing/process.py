@@ -79,6 +79,11 @@ class _Process:
         assert setting.batch is not None
         self.batch = target.changed(self.model.batch(setting.batch), setting.switches)
 
+    def _snapshot(self) -> Any:
+        from accel_micro.explain.capturing.target import Snapshot
+
+        return Snapshot(self.model, self.device.free_memory_bytes(), self.device.lazy)
+
     def step(self) -> Any:
         """A whole step, as it is timed."""
         run = self.model.training_step if self.training else self.model.inference_step
@@ -86,7 +91,6 @@ class _Process:
 
     def run(self) -> dict[str, Any]:
         from accel_micro.devices import full_speed
-        from accel_micro.explain.capturing.target import Snapshot
 
         with self._counts.warnings():
             first = self._timed(1)
@@ -101,7 +105,7 @@ class _Process:
         structure = self._structure() if self.job["ops"] else None
         with _collector_paused():
             last = min(last, *(self._timed(1) for _ in range(2)))
-            snapshot = Snapshot(self.model, self.device.free_memory_bytes()) if self.training else None
+            snapshot = self._snapshot() if self.training else None
             reading = self._turns(structure, snapshot, last)
         self._importance = reading.get("ops", [])
         full_speed.contribute(self._key, self._rates)

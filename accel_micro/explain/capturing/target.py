@@ -98,13 +98,20 @@ class Snapshot:
     """Weights and state of the optimizer as they are now, to be put back before each block.
 
     Else one trains the same batch for hundreds of steps, until gradients are too small for the format, and slow.
+
+    Args:
+        lazy: keep them on the CPU: torch_xla makes a clone another name of the same memory, which the next step takes
+            for its results ("buffer is deleted", 2.9).
     """
 
-    def __init__(self, model: Model, free_bytes: int | None) -> None:
+    def __init__(self, model: Model, free_bytes: int | None, lazy: bool = False) -> None:
         tensors = list(_state(model))
         size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
         fits = free_bytes is None or size < _RESTORED_SHARE * free_bytes
-        self._kept = [(tensor, tensor.detach().clone()) for tensor in tensors] if fits else []
+        self._kept = [
+            (tensor, tensor.detach().cpu() if lazy else tensor.detach().clone())
+            for tensor in (tensors if fits else ())
+        ]
 
     def restore(self) -> None:
         """Put them back."""
