@@ -1,6 +1,5 @@
 """`accel-micro bisect`: its options. Thin; imports happen when a command runs."""
 
-from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -8,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
+from accel_micro.commands.bisect_answer import answer_of, write
 from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, Room, reported, say_error, say_note, stderr
 
 if TYPE_CHECKING:
-    from accel_micro.bisect import Result
     from accel_micro.commands.bisect import Request
-    from accel_micro.report.bisection import Answer
     from accel_micro.results.bisections import Bisection
     from accel_micro.results.questions import Question
 
@@ -113,6 +111,15 @@ def run(
             "with --regress slower, faster or either the number on its last line counts."
         ),
     ] = None,
+    from_explain: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="An operator that `explain --json` names, timed inside of the model's step."
+        ),
+    ] = None,
+    op: Annotated[
+        int, typer.Option(min=1, help="Which operator of --from-explain, the costliest first.")
+    ] = 1,
     argument: Annotated[list[str] | None, typer.Option(help="Argument of the script, repeatable.")] = None,
     timeout: Annotated[
         float, typer.Option(min=0.1, help="Seconds that a run of the script may take.")
@@ -154,16 +161,18 @@ def run(
 
     if not 0 < error_rate <= 0.5:
         _wrong(f"--error-rate must be larger than 0 and at most 0.5, not {error_rate:g}")
-    if resume and (good or bad or script or from_report):
+    if resume and (good or bad or script or from_report or from_explain):
         _wrong("--resume goes on with what was asked: it takes no build and no script")
-    if not resume and (benchmark is None) == (script is None):
-        _wrong("what is to be bisected? A BENCHMARK or a --script, or --resume")
+    if not resume and sum(each is not None for each in (benchmark, script, from_explain)) != 1:
+        _wrong("what is to be bisected? A BENCHMARK, a --script or --from-explain, or --resume")
     if from_report and (good or bad or benchmark is None):
         _wrong(
             "--from-report takes both builds from stored results; leave --good and --bad out and name the BENCHMARK"
         )
-    if script is not None and metric is not None:
+    if (script or from_explain) is not None and metric is not None:
         _wrong("--metric is for a BENCHMARK; a script prints what it likes")
+    if from_explain is not None and regress is Regress.error:
+        _wrong("--from-explain times an operator; --regress is slower, faster or either")
     chosen = regress.value if regress else "slower" if script is None else "error"
     if dtype is not None and dtype not in DTYPES:
         _wrong(f"unknown dtype {dtype!r}; known: {', '.join(dict.fromkeys(DTYPES.values()))}")
@@ -193,6 +202,10 @@ def run(
                 )
                 if script is not None:
                     request = bisecting.with_script(request, script, argument or (), timeout)
+                if from_explain is not None:
+                    from accel_micro.commands.bisect_explained import with_explained
+
+                    request = with_explained(request, from_explain, op, timeout)
                 if sync:
                     _sync(room, request)
                 question = bisecting.ask(request, room)
@@ -224,8 +237,8 @@ def run(
         except KeyboardInterrupt:
             say_note("interrupted; accel-micro bisect --resume goes on")
             raise typer.Exit(bisecting.INTERRUPTED) from None
-        answer = _answer(bisection, question, result, room)
-    _print(answer, format, room)
+        answer = answer_of(bisection, question, result, room)
+    write(answer, format.value, room)
     raise typer.Exit(bisecting.EXIT_CODES[result.kind])
 
 
@@ -274,8 +287,8 @@ def replay(
             search = bisecting.replayed(bisection)
         except (NoBisection, ValueError) as error:
             _wrong(str(error))
-        answer = _answer(bisection, question, search.result(), room)
-    _print(answer, format, room)
+        answer = answer_of(bisection, question, search.result(), room)
+    write(answer, format.value, room)
     raise typer.Exit(bisecting.EXIT_CODES[answer.result.kind])
 
 
@@ -294,7 +307,7 @@ def list_bisections(config: Config = None, out: Out = None) -> None:
             try:
                 question = _question(bisection)
                 search = bisecting.replayed(bisection)
-                text = headline(_answer(bisection, question, search.result(), room))
+                text = headline(answer_of(bisection, question, search.result(), room))
             except (LookupError, ValueError) as error:
                 text = str(error)
             typer.echo(f"{bisection.name}  {clean(text)}")
@@ -345,55 +358,3 @@ def _plan(question: "Question", room: Room) -> str:
         known = [w.size_bytes for w in room.ledger.wheels(build.id) if w.variant == question.variant]
         sizes[build.id] = max((size for size in known if size is not None), default=None)
     return plan(question, sizes)
-
-
-def _answer(bisection: "Bisection", question: "Question", result: "Result[str]", room: Room) -> "Answer":
-    from accel_micro.commands.bisect import runs_before
-    from accel_micro.report.bisection import Answer
-
-    notes: dict[str, list[str]] = {}
-    for note in bisection.notes():
-        notes.setdefault(str(note.get("build")), []).append(str(note.get("why")))
-    builds = {build.id: room.ledger[build.id] for build in question.builds if build.id in room.ledger}
-    return Answer(bisection.name, question, result, builds, notes, runs_before(bisection))
-
-
-def _reproducer(answer: "Answer", room: Room) -> str | None:
-    """A script that shows what was found, where something was and a script can."""
-    from accel_micro.catalogue import NotASuite, load
-    from accel_micro.catalogue.standalone import NotStandalone
-    from accel_micro.measure import CLOCKS
-    from accel_micro.report.bisection import headline
-    from accel_micro.report.reproducer import reproducer
-
-    question = answer.question
-    if question.script is not None:
-        try:
-            return Path(question.script.path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            return None
-    if answer.result.kind != "culprit" or question.case is None:
-        return None
-    clock = question.metric if question.metric in CLOCKS else "throughput"
-    try:
-        for benchmark in load(Path(room.conf.benchmark_dir)):
-            if benchmark.op.name == question.case.op:
-                return reproducer(benchmark.op, question.case, clock=clock, note=headline(answer))
-    except (NotASuite, NotStandalone) as error:
-        say_note(f"no reproducer: {error}")
-    return None
-
-
-def _print(answer: "Answer", format: Format, room: Room) -> None:
-    import json
-
-    from accel_micro.report import bisection
-
-    if format is not Format.text:  # which has no room for a script
-        answer = replace(answer, reproducer=_reproducer(answer, room))
-    if format is Format.json:
-        typer.echo(json.dumps(bisection.to_json(answer), indent=2))
-    elif format is Format.markdown:
-        typer.echo(bisection.to_markdown(answer), nl=False)
-    else:
-        typer.echo(bisection.render(answer), nl=False)

@@ -30,12 +30,19 @@ class Script:
     Attributes:
         path: absolute. arguments: handed to it. timeout_seconds: after which a run counts as failed.
         numbers: the last line of its output is what is compared, else how it ends.
+        title: what it measures, in a few words, where that is known.
     """
 
     path: str
     arguments: tuple[str, ...] = ()
     timeout_seconds: float = 600.0
     numbers: bool = False
+    title: str = ""
+
+    @property
+    def what(self) -> str:
+        """What it measures, or else where it lies."""
+        return self.title or self.path
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ class Question:
     @property
     def title(self) -> str:
         """What is measured, in one line."""
-        return str(self.case) if self.case else self.script.path if self.script else ""
+        return str(self.case) if self.case else self.script.what if self.script else ""
 
     def ids(self, start: str) -> tuple[str, ...]:
         """Those that are run, from that build on."""

@@ -146,6 +146,21 @@ def test_a_script_decides_by_its_exit_code_or_its_last_line(bisecting: Bisecting
     assert "% slower with torch 2.15.0.dev20261107" in done.output
 
 
+def test_an_operator_of_an_explanation_is_searched_between_its_builds(
+    bisecting: Bisecting, tmp_path: Path
+) -> None:
+    side = {"model": "resnet18", "setting": "cpu batch=4", "training": True}
+    op = {"kind": "op", "phase": "forward", "label": "convolution", "ops": ["aten.convolution.default"],
+          "seconds": -1e-3, "significant": True}  # fmt: skip
+    torches = {"baseline": "2.15.0.dev20261102+cpu", "contender": "2.15.0.dev20261108+cpu"}
+    data = {name: {**side, "torch": torch} for name, torch in torches.items()} | {"contributions": [op]}
+    (tmp_path / "e.json").write_text(json.dumps(data))
+    done = bisecting.run("--from-explain", str(tmp_path / "e.json"), "--dry-run")
+    assert done.code == 0, done.output
+    assert "forward convolution in resnet18 (cpu batch=4)" in done.output
+    assert "20261102" in done.output and "20261108" in done.output and "20261109" not in done.output
+
+
 def test_ends_that_do_not_differ_are_not_reproduced(bisecting: Bisecting) -> None:
     done = bisecting.run(CASE, "--good", "20261101", "--bad", "20261104")
     assert done.code == 4, done.output
@@ -212,6 +227,10 @@ def test_builds_of_other_variants_and_several_cases_get_a_sentence(bisecting: Bi
         (("--resume", "2031"), "there is no bisection called '2031'; there are: none"),
         (("log",), "there is no bisection"),
         ((CASE, "--from-report"), "holds no results"),
+        (("--from-explain", "absent.json"), "absent.json cannot be read"),
+        ((CASE, "--from-explain", "absent.json"), "what is to be bisected?"),
+        (("--from-explain", "absent.json", "--metric", "memory"), "--metric is for a BENCHMARK"),
+        (("--from-explain", "absent.json", "--regress", "error"), "--from-explain times an operator"),
     ],
 )
 def test_wrong_use_gets_a_sentence(bisecting: Bisecting, arguments: tuple[str, ...], said: str) -> None:
