@@ -43,7 +43,7 @@ def with_explained(request: Request, path: Path, number: int, timeout_seconds: f
         setting = Setting.parse(side["setting"])
     except WrongSetting as error:
         raise NoQuestion(f"{path} has a setting that is none: {error}") from None
-    switches = {name: value for name, value in setting.switches.items() if name != "python"}
+    switches = {name: value for name, value in setting.switches.items() if name not in ("build", "python")}
     here = replace(setting, switches=switches)
     arguments = [side["model"], str(here), op["phase"], ",".join(op["ops"])]
     if not side["training"]:

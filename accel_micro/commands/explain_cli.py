@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, say_error, say_note
+from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, reported, say_error, say_note
 
 if TYPE_CHECKING:
     from accel_micro.commands.explain import Explained
@@ -60,12 +60,14 @@ def capture(
     Exits with 0; with 2 when there is no such model or switch; with 3 when it cannot be run here.
     """
     from accel_micro.commands.explain import capture as capture_all
+    from accel_micro.commands.explain_builds import with_builds
     from accel_micro.explain import file
 
     with _reported():
         setting = _setting(set, device, batch)
         request = _request(model, training, processes, budget, replay, loader)
-        (found,) = capture_all(request, [setting], _tell)
+        with with_builds([setting], _tell) as settings:
+            (found,) = capture_all(request, settings, _tell)
         file.write(found, out)
     for problem in found.problems:
         say_note(problem)
@@ -142,6 +144,7 @@ def _explained(
     request: "Callable[[str], Request]",
 ) -> "Explained":
     from accel_micro.commands import explain as explaining
+    from accel_micro.commands.explain_builds import with_builds
     from accel_micro.explain import file
 
     if first is not None or second is not None:
@@ -157,13 +160,14 @@ def _explained(
         settings = [_setting(baseline, "cpu", batch).changed(batch=str(size)) for size in sizes]
         if len(settings) < 4:
             _wrong("--batches wants four different sizes or more, such as 4,8,16,32")
-        found, captures = explaining.explain_batches(request(model), settings, confirm, _tell)
+        with with_builds(settings, _tell) as settings:
+            found, captures = explaining.explain_batches(request(model), settings, confirm, _tell)
     else:
         if not contender:
             _wrong("--contender says what the other side is, such as 'cuda' or 'batch=64'")
         one = _setting(baseline, "cpu", batch)
-        sides = [one, _setting(contender, one.device, batch)]
-        found, captures = explaining.explain_here(request(model), sides, confirm, _tell)
+        with with_builds([one, _setting(contender, one.device, batch)], _tell) as sides:
+            found, captures = explaining.explain_here(request(model), sides, confirm, _tell)
     if save is not None:
         for path in explaining.save(captures, save):
             say_note(f"saved {path}")
@@ -212,20 +216,22 @@ def _wrong(text: str) -> NoReturn:
 def _reported() -> Iterator[None]:
     """What can go wrong, as one sentence and an exit code."""
     from accel_micro.asv_plugin.errors import DeviceBusy
+    from accel_micro.commands.explain_builds import NoBuild
     from accel_micro.explain.attribution import CannotExplain
     from accel_micro.explain.capturing.taking import CannotCapture
     from accel_micro.explain.file import NotACapture
     from accel_micro.explain.setting import WrongSetting
 
     try:
-        yield
+        with reported():  # of builds that are named
+            yield
     except CannotCapture as problem:
         say_error(str(problem))
         raise typer.Exit(WRONG_USE if problem.wrong_use else ENVIRONMENT) from None
     except (CannotExplain, NotACapture, WrongSetting) as problem:
         say_error(str(problem))
         raise typer.Exit(WRONG_USE) from None
-    except (DeviceBusy, OSError) as problem:
+    except (DeviceBusy, NoBuild) as problem:
         say_error(str(problem))
         raise typer.Exit(ENVIRONMENT) from None
     except KeyboardInterrupt:

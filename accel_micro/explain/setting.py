@@ -34,6 +34,7 @@ SWITCHES: Final[dict[str, tuple[Callable[[str], bool], str, str]]] = {
     "flush_denormal": (_switch, "on or off", "numbers too small for the format become zero"),
     "tf32": (_switch, "on or off", "float32 products in TF32"),
     "cudnn_benchmark": (_switch, "on or off", "cuDNN tries its algorithms"),
+    "build": (bool, "a build's name", "torch of that build, in an environment that is made of it"),
     "python": (bool, "a path", "interpreter of an environment with another torch"),
 }
 """Name → what its value must be (as a test and in words), and what it does."""

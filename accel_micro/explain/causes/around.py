@@ -84,8 +84,9 @@ def recompiling(e: Explanation) -> Iterator[Cause]:
         if count < _FEWEST_COMPILATIONS or not all(reading.compilations for reading in capture.readings):
             continue
         seconds = fmean(reading.compile_seconds for reading in capture.readings)
+        share = min(1.0, seconds / capture.step_seconds)
         took = (
-            f", which takes {milliseconds(seconds)} of {milliseconds(capture.step_seconds)}"
+            f", which takes {100 * share:.0f} % of its {milliseconds(capture.step_seconds)}"
             if seconds
             else ""
         )

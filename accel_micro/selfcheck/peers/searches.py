@@ -20,8 +20,8 @@ Named = list[tuple[int, int]]
 def asv_find(machine: Machine, builds: int, effect: float) -> Named:
     """`asv find` itself, its builds played by the machine: each once, the half with the larger rise, always a culprit.
 
-    In an interpreter in which our plugin has not replaced it. Of an asv that has changed too much to be played with,
-    whatever it raises.
+    Where our plugin has taken its place, that hands on what is not torch's. Of an asv that has changed too much to be
+    played with, whatever it raises.
     """
     from asv.commands import find
     from asv.util import UserError
@@ -67,7 +67,9 @@ def asv_find(machine: Machine, builds: int, effect: float) -> Named:
     }
     with patch.multiple(find, **played):
         try:
-            find.Find.run(SimpleNamespace(project="", results_dir=""), "", "time_op", skip_save=True)
+            find.Find.run(
+                SimpleNamespace(project="", results_dir="", dvcs="played"), "", "time_op", skip_save=True
+            )
         except UserError:
             return []  # "Too many commits failed"
     high = int(found[-1], 16)
