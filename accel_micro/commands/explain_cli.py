@@ -107,6 +107,12 @@ def explain(
     page: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page that a browser opens without internet.")
     ] = None,
+    published: Annotated[
+        bool,
+        typer.Option(
+            "--published", help="What times that others published allow; BASELINE may be a file of yours."
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Say why a model is faster on one side than on the other: which ops, how much Python, what is unexplained.
@@ -114,6 +120,10 @@ def explain(
     Two captures, which may come from two machines; or --model with two settings, measured here by turns. Exits with 0;
     with 2 on wrong use; with 3 when a side cannot be run here; with 4 when no difference is shown.
     """
+    if published:
+        with _reported():
+            _published(baseline_file, contender_file or model or batches or contender or save or page, json)
+        return
     with _reported():
         found = _explained(
             baseline_file, contender_file, model, baseline, contender, batch, batches, confirm, save,
@@ -174,6 +184,14 @@ def _explained(
     return found
 
 
+def _published(file: Path | None, measured: object, json: bool) -> None:
+    from accel_micro.commands.explain_published import show
+
+    if measured:
+        _wrong("--published measures nothing: it takes one file of published times, or none, and --json")
+    show(file, json)
+
+
 def _write_page(page: Path, parts: Any) -> None:
     """Write the page. One that cannot be written costs no result."""
     from accel_micro.report.explain_page import write_page
@@ -220,6 +238,7 @@ def _reported() -> Iterator[None]:
     from accel_micro.explain.attribution import CannotExplain
     from accel_micro.explain.capturing.taking import CannotCapture
     from accel_micro.explain.file import NotACapture
+    from accel_micro.explain.published.data import NotPublished
     from accel_micro.explain.setting import WrongSetting
 
     try:
@@ -228,7 +247,7 @@ def _reported() -> Iterator[None]:
     except CannotCapture as problem:
         say_error(str(problem))
         raise typer.Exit(WRONG_USE if problem.wrong_use else ENVIRONMENT) from None
-    except (CannotExplain, NotACapture, WrongSetting) as problem:
+    except (CannotExplain, NotACapture, NotPublished, WrongSetting) as problem:
         say_error(str(problem))
         raise typer.Exit(WRONG_USE) from None
     except (DeviceBusy, NoBuild) as problem:

@@ -1,0 +1,211 @@
+"""Published times to a terminal, a screen a question, or to JSON."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import IO, Any, Final
+
+import msgspec
+
+import accel_micro
+from accel_micro.explain.published.findings import Findings, Overhead
+from accel_micro.models.registry import NAMES
+from accel_micro.report import published_words as words
+from accel_micro.report.explain_words import factor, seconds
+from accel_micro.report.export import finite
+from accel_micro.report.units import quantity
+from accel_micro.report.words import clean, wrapped
+
+SCHEMA: Final = 1
+_DASH: Final = "–"
+Lines = Iterator[tuple[str, str]]
+
+
+def render(found: Sequence[Findings], *, stream: IO[str] | None = None, width: int | None = None) -> None:
+    """Write it for a terminal.
+
+    Args:
+        stream: where to; None is standard output. Not closed.
+        width: characters of a line; None asks the terminal, and takes 80 where there is none.
+    """
+    from rich.console import Console
+    from rich.text import Text
+
+    stream = stream or sys.stdout
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="replace")
+    console = Console(file=stream, width=width, highlight=False)
+    for number, each in enumerate(found):
+        for question, section in enumerate(sections(each, console.width)):
+            if number or question:
+                console.file.write("\n")
+            for text, style in section:
+                if console.is_terminal:
+                    console.print(Text(text, style), soft_wrap=True)
+                else:
+                    console.file.write(f"{text.rstrip()}\n")
+
+
+def sections(found: Findings, width: int) -> Iterator[list[tuple[str, str]]]:
+    """What a reader sees of a report, question by question; each fits a screen. Lines with their styles."""
+    yield list(_head(found, width))
+    if found.speedups:
+        yield list(_speedups(found, width))
+    if found.overheads:
+        yield list(_lines(found, width))
+    yield list(_left(found, width))
+
+
+def _head(found: Findings, width: int) -> Lines:
+    report = found.report
+    yield from _said(words.title(report), width, style="bold")
+    yield from _said(words.claim(report), width)
+    if report.rows:
+        yield from _said(words.made(report), width, style="yellow")
+    elif not report.losses:
+        yield from _said(words.nothing(), width, style="yellow")
+    for each in found.broken:
+        yield from _said(words.broken(each), width, "→  ")
+
+
+def _speedups(found: Findings, width: int) -> Lines:
+    yield "How many times as fast is the accelerator?", "bold"
+    rows = [
+        (
+            clean(each.model),
+            str(each.batch),
+            f"{clean(each.baseline)} {seconds(each.seconds[0])}",
+            f"{clean(each.contender)} {seconds(each.seconds[1])}",
+            factor(each.value),
+            _DASH if each.loader is None else f"≤ {words.percent(each.loader)}",
+            words.bounded(each.steps),
+        )
+        for each in found.speedups
+    ]
+    titles = ("model", "batch", "baseline", "contender", "speed", "loader", "steps alone")
+    yield from _table(titles, rows, 1, width)
+    for note in words.speedup_notes(found):
+        yield from _said(note, width, style="dim")
+
+
+def _lines(found: Findings, width: int) -> Lines:
+    yield from _said("What does a step cost besides its images? T = a·images + b·steps", width, style="bold")
+    rows = [_line(each) for each in found.overheads]
+    titles = (
+        "model",
+        "on",
+        "b a step",
+        "of an epoch",
+        "off by",
+        "reading",
+        "a an image",
+        "a call",
+        "optimizer",
+    )
+    yield from _table(titles, rows, 2, width, left=(5,))
+    if any(each.call_seconds is not None for each in found.overheads) and width >= 100:
+        yield from _said(
+            "A call: b ÷ calls of a step. Optimizer: what its memory would have to move for all of its bytes in b.",
+            width,
+            style="dim",
+        )
+    for note in (words.interval_note(found), words.kept(found.report)):
+        yield from _said(note, width, style="dim")
+    for note in words.line_notes(found, confirming(found)):
+        yield from _said(note, width, "·  ")
+
+
+def _line(each: Overhead) -> tuple[str, ...]:
+    line = each.line
+    half = "" if line.halves is None else f" ± {seconds(line.halves[1])}"
+    return (
+        clean(each.model),
+        clean(each.device),
+        seconds(line.per_step) + half,
+        ", ".join(words.percent(share) for share in (line.shares[0], line.shares[-1])),
+        words.percent(line.margin),
+        each.kind,
+        seconds(line.per_image) + ("" if line.halves is None else f" ± {seconds(line.halves[0])}"),
+        _DASH if each.call_seconds is None else seconds(each.call_seconds),
+        _DASH if each.bytes_per_second is None else quantity(each.bytes_per_second, "B/s"),
+    )
+
+
+def confirming(found: Findings) -> str:
+    """The command that tries NNPACK's threshold: on the network whose epochs are shortest, of those that we have."""
+    epochs = {row.model: row.seconds for row in sorted(found.report.rows, key=lambda row: -row.seconds)}
+    suspects = [each.model for each in found.overheads if words.suits_nnpack(found, each)]
+    ours = [model for model in suspects if model in NAMES]
+    model = min(ours, key=lambda name: epochs[name]) if ours else "mnist"
+    return f"accel-micro explain --model {model} --baseline onednn=off --batches 4,8,12,16,32,64"
+
+
+def _left(found: Findings, width: int) -> Lines:
+    report = found.report
+    if report.rows:
+        yield "What can be concluded, and what cannot?", "bold"
+        for model in dict.fromkeys(row.model for row in report.rows):
+            shown = "".join(f" {text[0].upper()}{text[1:]}." for text in words.can(found, model))
+            yield from _said(
+                f"{clean(model)}.{shown} Not shown: {'; '.join(words.cannot(found, model))}.", width, "·  "
+            )
+        for text in words.ranking(found):
+            yield from _said(f"{text[0].upper()}{text[1:]}.", width, "·  ")
+    if report.confounders:
+        yield "What else may have made it", "bold"
+    for text in report.confounders:
+        yield from _said(f"{clean(text)}.", width, "!  ", "yellow")
+    if report.checks:
+        yield "What would tell", "bold"
+    for command in report.checks:
+        yield f"→  {clean(command)}", ""
+
+
+def _table(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], names: int, width: int, left: Sequence[int] = ()
+) -> Lines:
+    """Columns, the first `names` to the left. Where the line is too narrow the last ones go."""
+    widths = [max(len(title), *(len(row[n]) for row in rows)) for n, title in enumerate(titles)]
+    kept = len(titles)
+    while kept > names + 1 and sum(widths[:kept]) + 2 * (kept - 1) > width:
+        kept -= 1
+    for number, row in enumerate([titles, *rows]):
+        cells = [
+            f"{text:<{widths[n]}}" if n < names or n in left else f"{text:>{widths[n]}}"
+            for n, text in enumerate(row[:kept])
+        ]
+        yield "  ".join(cells).rstrip(), "dim" if number == 0 else ""
+
+
+def _said(text: str, width: int, mark: str = "", style: str = "") -> Lines:
+    for line in wrapped(text, width, mark):
+        yield line, style
+
+
+def to_json(found: Sequence[Findings]) -> str:
+    """All of it, for programs. Seconds, bytes a second and shares of one; what is unknown is null."""
+    data = {
+        "schema": SCHEMA,
+        "made_by": f"accel_micro {accel_micro.__version__}",
+        "reports": [_json(each) for each in found],
+    }
+    return json.dumps(finite(data), indent=2) + "\n"
+
+
+def _json(found: Findings) -> dict[str, Any]:
+    models = dict.fromkeys(row.model for row in found.report.rows)
+    return {
+        "report": msgspec.to_builtins(found.report),
+        "speedups": [asdict(each) for each in found.speedups],
+        "overheads": [asdict(each) for each in found.overheads],
+        "loader_floors": [asdict(each) for each in found.floors],
+        "alike": [asdict(each) for each in found.alike],
+        "losses": [
+            {"model": each.losses.model, "device": each.losses.device, "grew": each.grew, "ended": each.ended}
+            for each in found.broken
+        ],
+        "seconds_per_image": found.per_image,
+        "can_be_concluded": {model: words.can(found, model) for model in models},
+        "cannot_be_concluded": {model: words.cannot(found, model) for model in models},
+    }
