@@ -14,7 +14,6 @@ from accel_micro.models.registry import NAMES
 from accel_micro.report import published_words as words
 from accel_micro.report.explain_words import factor, seconds
 from accel_micro.report.export import finite
-from accel_micro.report.units import quantity
 from accel_micro.report.words import clean, wrapped
 
 SCHEMA: Final = 1
@@ -54,6 +53,8 @@ def sections(found: Findings, width: int) -> Iterator[list[tuple[str, str]]]:
         yield list(_speedups(found, width))
     if found.overheads:
         yield list(_lines(found, width))
+    if found.report.rows:
+        yield list(_concluded(found, width))
     yield list(_left(found, width))
 
 
@@ -92,24 +93,8 @@ def _speedups(found: Findings, width: int) -> Lines:
 def _lines(found: Findings, width: int) -> Lines:
     yield from _said("What does a step cost besides its images? T = a·images + b·steps", width, style="bold")
     rows = [_line(each) for each in found.overheads]
-    titles = (
-        "model",
-        "on",
-        "b a step",
-        "of an epoch",
-        "off by",
-        "reading",
-        "a an image",
-        "a call",
-        "optimizer",
-    )
+    titles = ("model", "on", "a, image", "b, step", "share", "reading", "off by")
     yield from _table(titles, rows, 2, width, left=(5,))
-    if any(each.call_seconds is not None for each in found.overheads) and width >= 100:
-        yield from _said(
-            "A call: b ÷ calls of a step. Optimizer: what its memory would have to move for all of its bytes in b.",
-            width,
-            style="dim",
-        )
     for note in (words.interval_note(found), words.kept(found.report)):
         yield from _said(note, width, style="dim")
     for note in words.line_notes(found, confirming(found)):
@@ -118,17 +103,15 @@ def _lines(found: Findings, width: int) -> Lines:
 
 def _line(each: Overhead) -> tuple[str, ...]:
     line = each.line
-    half = "" if line.halves is None else f" ± {seconds(line.halves[1])}"
+    halves = ("", "") if line.halves is None else [f" ± {seconds(half)}" for half in line.halves]
     return (
         clean(each.model),
         clean(each.device),
-        seconds(line.per_step) + half,
-        ", ".join(words.percent(share) for share in (line.shares[0], line.shares[-1])),
-        words.percent(line.margin),
+        seconds(line.per_image) + halves[0],
+        seconds(line.per_step) + halves[1],
+        words.percent(line.shares[0]),
         each.kind,
-        seconds(line.per_image) + ("" if line.halves is None else f" ± {seconds(line.halves[0])}"),
-        _DASH if each.call_seconds is None else seconds(each.call_seconds),
-        _DASH if each.bytes_per_second is None else quantity(each.bytes_per_second, "B/s"),
+        words.percent(line.margin),
     )
 
 
@@ -141,17 +124,21 @@ def confirming(found: Findings) -> str:
     return f"accel-micro explain --model {model} --baseline onednn=off --batches 4,8,12,16,32,64"
 
 
+def _concluded(found: Findings, width: int) -> Lines:
+    report = found.report
+    yield from _said("What can be concluded if each epoch is believed, and what cannot?", width, style="bold")
+    for model in dict.fromkeys(row.model for row in report.rows):
+        shown = words.can(found, model)
+        said = f" Shown: {'; '.join(shown)}." if shown else ""
+        yield from _said(
+            f"{clean(model)}.{said} Not shown: {'; '.join(words.cannot(found, model))}.", width, "·  "
+        )
+    for text in words.ranking(found):
+        yield from _said(f"{text[0].upper()}{text[1:]}.", width, "·  ")
+
+
 def _left(found: Findings, width: int) -> Lines:
     report = found.report
-    if report.rows:
-        yield "What can be concluded, and what cannot?", "bold"
-        for model in dict.fromkeys(row.model for row in report.rows):
-            shown = "".join(f" {text[0].upper()}{text[1:]}." for text in words.can(found, model))
-            yield from _said(
-                f"{clean(model)}.{shown} Not shown: {'; '.join(words.cannot(found, model))}.", width, "·  "
-            )
-        for text in words.ranking(found):
-            yield from _said(f"{text[0].upper()}{text[1:]}.", width, "·  ")
     if report.confounders:
         yield "What else may have made it", "bold"
     for text in report.confounders:

@@ -14,15 +14,15 @@ NNPACK_FROM: Final = 16
 """Images in a batch from which on torch hands convolutions on the CPU to NNPACK (ATen, ConvParams::use_nnpack)."""
 
 KINDS: Final[dict[Kind, str]] = {
-    "impossible": "a step cannot take less than nothing: the two batch sizes did not run the same way, and no line "
-    "goes through them",
+    "impossible": "a step cannot take less than nothing: the batch sizes did not run the same way, and no line goes "
+    "through them; or an epoch is off by that much",
     "too short": "the optimizer alone would have to move its bytes faster than the memory can: b is off",
     "small": "steps cost little beside their images; nothing more can be read from b",
     "launches": "a candidate for launch-bound: b is a third of an epoch or more, and far more than the optimizer's "
     "bytes take; what loader and progress bar cost a batch is in it too",
     "launches or optimizer": "b is a third of an epoch or more; launches, or an optimizer that moves many bytes "
     "for each step, and these numbers do not tell which",
-    "optimizer or Python": "b is a third of an epoch or more; a CPU queues nothing, so it is the optimizer or Python",
+    "optimizer or Python": "b is a third of an epoch or more; a CPU queues nothing, so it is the optimizer, Python or what loading costs a batch",
 }
 
 
@@ -33,9 +33,9 @@ def title(report: Report) -> str:
 
 def claim(report: Report) -> str:
     """What was claimed, and on what."""
-    where = f"{clean(report.machine)}, " if report.machine else ""
-    built = f"torch {clean(report.torch)}, " if report.torch else ""
-    return f"Claim: {clean(report.claim)}. On: {where}{built}not measured by us.".replace(", not", "; not")
+    parts = [clean(report.machine), f"torch {clean(report.torch)}" if report.torch else ""]
+    where = ", ".join(filter(None, parts))
+    return f"Claim: {clean(report.claim)}. {f'On: {where}; not' if where else 'Not'} measured by us."
 
 
 def made(report: Report) -> str:
@@ -88,7 +88,7 @@ def speedup_notes(found: Findings) -> Iterator[str]:
         )
         yield (
             "Loader: the most that it may take of the accelerator's epoch. It takes no longer than the fastest epoch "
-            f"of the same images ({said}), if it is as fast for all."
+            f"of the same images ({said}), if it is as fast for all; workers that share cores with a model may not be."
         )
     for each in found.alike:
         yield alike(each)
@@ -114,13 +114,31 @@ def line_notes(found: Findings, command: str) -> Iterator[str]:
     """What the readings mean, each that occurs, and what to try where no line fits."""
     occurring = dict.fromkeys(each.kind for each in found.overheads)
     for kind in occurring:
-        yield f"{kind}: {KINDS[kind]}."
+        yield f"{kind}: {KINDS[kind]}{_figures([each for each in found.overheads if each.kind == kind])}."
     if any(suits_nnpack(found, each) for each in found.overheads):
         yield (
             "Hypothesis: without oneDNN, torch on a CPU hands convolutions to NNPACK from batch "
             f"{NNPACK_FROM} on, and to its own code up to {NNPACK_FROM - 1}. These numbers cannot show it; this can: "
             f"{command}"
         )
+
+
+def _figures(overheads: list[Overhead]) -> str:
+    """Of lines of a kind: what a call would take, or how fast the optimizer's bytes would have to move."""
+    kind = overheads[0].kind
+    if kind == "launches":
+        calls = [
+            f"{clean(o.model)} {seconds(o.call_seconds)}" for o in overheads if o.call_seconds is not None
+        ]
+        return f". b ÷ calls of a step: {', '.join(calls)}" if calls else ""
+    if kind in ("too short", "launches or optimizer", "optimizer or Python"):
+        rates = [
+            f"{clean(o.model)} on {clean(o.device)} {units.quantity(o.bytes_per_second, 'B/s')}"
+            for o in overheads
+            if o.bytes_per_second is not None
+        ]
+        return f". The optimizer's bytes ÷ b: {', '.join(rates)}" if rates else ""
+    return ""
 
 
 def suits_nnpack(found: Findings, each: Overhead) -> bool:
@@ -131,13 +149,11 @@ def suits_nnpack(found: Findings, each: Overhead) -> bool:
 
 
 def interval_note(found: Findings) -> str:
-    """What stands for an interval."""
+    """What the columns are, and what stands for an interval."""
+    text = "Share: b·steps of the epoch at the smallest batch. Off by: if the longer epoch was off by this, b is zero. "
     if any(each.line.halves is not None for each in found.overheads):
-        return "±: 95 %, from epochs of the same batch. Off by: what makes b zero, as a share of the longer epoch."
-    return (
-        "No interval: nothing was repeated, and a line through two points has nothing left over. Off by: if the longer "
-        "epoch was off by this share, b is zero or has the other sign."
-    )
+        return f"{text}±: 95 %, from epochs of the same batch."
+    return f"{text}No interval: nothing was repeated, and a line through two points has nothing left over."
 
 
 def kept(report: Report) -> str:
@@ -156,7 +172,8 @@ def can(found: Findings, model: str) -> list[str]:
     for each in found.overheads:
         if (each.model, each.kind) == (model, "impossible"):
             said.append(
-                f"{clean(each.device)} does not run batches of {_listed(each.line.batches)} the same way"
+                f"{clean(each.device)} does not run batches of {_listed(each.line.batches)} the same way, unless an "
+                f"epoch is off by {percent(each.line.margin)}"
             )
     speedups = [each for each in found.speedups if each.model == model]
     for device in dict.fromkeys(each.contender for each in speedups):
@@ -165,7 +182,7 @@ def can(found: Findings, model: str) -> list[str]:
         if low.steps[1] < high.steps[0]:
             said.append(
                 f"steps gain more from {clean(device)} at batch {high.batch} ({bounded(high.steps)}) than at "
-                f"{low.batch} ({bounded(low.steps)}), whatever the loader took"
+                f"{low.batch} ({bounded(low.steps)}), whatever the loader took up to its bound"
             )
         elif all(each.steps[0] > 1 for each in here):
             said.append(
@@ -215,7 +232,7 @@ def ranking(found: Findings) -> Iterator[str]:
             f"{clean(low.model)} {bounded(low.steps)}"
         )
         yield (
-            f"{both}: the first gains more, whatever the loader took"
+            f"{both}: the first gains more, whatever the loader took up to its bound"
             if low.steps[1] < high.steps[0]
             else f"{both}: which of them gains more is not shown, the loader may be all of the difference"
         )
