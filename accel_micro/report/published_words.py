@@ -22,7 +22,8 @@ KINDS: Final[dict[Kind, str]] = {
     "bytes take; what loader and progress bar cost a batch is in it too",
     "launches or optimizer": "b is a third of an epoch or more; launches, or an optimizer that moves many bytes "
     "for each step, and these numbers do not tell which",
-    "optimizer or Python": "b is a third of an epoch or more; a CPU queues nothing, so it is the optimizer, Python or what loading costs a batch",
+    "optimizer or Python": "b is a third of an epoch or more; a CPU queues nothing, so it is the optimizer, Python or "
+    "what loading costs a batch",
 }
 
 
