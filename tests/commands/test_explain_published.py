@@ -1,6 +1,7 @@
 """`explain --published`: the shipped reports, a file of one's own, and what is refused."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from accel_micro.cli import app
-from accel_micro.explain.published.data import SHIPPED
+from accel_micro.explain.published.data import SHIPPED, read
+from tests.test_readme import accel_micro_options
 
 
 def run(*arguments: Any) -> Any:
@@ -48,3 +50,10 @@ def test_what_is_refused(
     done = run(*arguments)
     assert done.exit_code == code and sentence in done.output and "Traceback" not in done.output
     assert len(done.output.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", [check for report in read().reports for check in report.checks])
+def test_what_would_tell_can_be_run(command: str) -> None:
+    name, *words = shlex.split(command)
+    assert name == "accel-micro"
+    assert {word for word in words if word.startswith("-")} <= accel_micro_options(words)

@@ -2,7 +2,9 @@
 
 import io
 import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -92,3 +94,16 @@ def test_json_has_all_of_it(shipped: list[Findings]) -> None:
     assert mnist["speedups"][0]["steps"][1] is None  # nothing bounds it
     assert vae["report"]["losses"][0]["values"][-1] is None and vae["losses"][0]["ended"] == 5
     assert set(first["cannot_be_concluded"]) == {row["model"] for row in first["report"]["rows"]}
+
+
+def test_the_page_has_these_figures(shipped: list[Findings]) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "oddities.md").read_text(encoding="utf-8")
+    page = re.sub(r"\s+", " ", text)
+    bounds = {(each.model, each.batch): each.steps for each in shipped[0].speedups}
+    for key in (("vgg16", 4), ("resnet18", 4), ("mobilenet_v2", 4)):
+        assert "{:.2f} to {:.2f}".format(*bounds[key]) in page, key
+    assert "{:.1f} to {:.1f}".format(*bounds["mobilenet_v2", 64]) in page
+    negative = [1e3 * each.line.per_step for each in shipped[0].overheads if each.kind == "impossible"]
+    assert ", ".join(f"−{-b:.0f}" for b in negative[:-1]) + f" and −{-negative[-1]:.0f} ms a step" in page
+    for row in shipped[0].report.rows:
+        assert f"{row.seconds:.2f}" in page
