@@ -29,14 +29,14 @@ KINDS: Final[dict[Kind, str]] = {
 
 def title(report: Report) -> str:
     """Which report."""
-    return f"{clean(report.name)} (published by a user in {report.year})"
+    return f"{clean(report.name)} (published in {report.year})"
 
 
 def claim(report: Report) -> str:
     """What was claimed, and on what."""
     parts = [clean(report.machine), f"torch {clean(report.torch)}" if report.torch else ""]
     where = ", ".join(filter(None, parts))
-    return f"Claim: {clean(report.claim)}. {f'On: {where}; not' if where else 'Not'} measured by us."
+    return f"Claim: {clean(report.claim)}. {f'On: {where}; not' if where else 'Not'} measured by accel_micro."
 
 
 def made(report: Report) -> str:
