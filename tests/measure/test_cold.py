@@ -46,7 +46,7 @@ class Cached(FakeDevice):
 
 
 @settings(deadline=None)
-@given(st.floats(1, 1e10), st.integers(1, 1 << 31))
+@given(st.integers(1, 10**10).map(float), st.integers(1, 1 << 31))  # bytes are whole
 def test_sets_exceed_the_cache_twice_and_are_no_more_than_that_needs(read: float, cache: int) -> None:
     device = Cached(Cache(cache, "paper"))
     needed = 2 * cache / read + 1
