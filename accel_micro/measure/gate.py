@@ -75,9 +75,14 @@ class Block:
         return min(self.before, self.after)
 
     @property
+    def waiting_left(self) -> float:
+        """Of `waiting` what is not taken off."""
+        return self.waiting - min(self.own_waiting, MOST_TAKEN_OFF)
+
+    @property
     def is_disturbed(self) -> bool:
         """Threads waited for a core that another program had, and by how much that made the block longer is unknown."""
-        return self.waiting - min(self.own_waiting, MOST_TAKEN_OFF) > LITTLE_WAITING
+        return self.waiting_left > LITTLE_WAITING
 
     @property
     def at_full_speed(self) -> bool:
@@ -131,14 +136,10 @@ def choose(blocks: Sequence[Block], samples: int, *, correct: bool = True, floor
     chosen = tuple(blocks[i] for i in sorted(order[:samples]))
     corrected = [correct and block.slowest < FULL_SPEED for block in chosen]
     values = tuple(
-        _corrected(block, sensitivity, floor) if slow else _own(block, floor)
+        _value(block, floor, _share(block) ** sensitivity if slow else 1.0)
         for block, slow in zip(chosen, corrected, strict=True)
     )
     return Chosen(chosen, values, sensitivity, sum(corrected), sum(block.is_disturbed for block in chosen))
-
-
-def _own(block: Block, floor: float) -> float:
-    return min(block.seconds, max(floor, block.own_seconds))
 
 
 def correction(before: float, after: float) -> float:
@@ -150,12 +151,15 @@ def correction(before: float, after: float) -> float:
     return 1.0 if speed >= FULL_SPEED else min(1.0, speed / TYPICAL_FULL_SPEED) ** PRIOR_SENSITIVITY
 
 
-def _corrected(block: Block, sensitivity: float, floor: float) -> float:
-    share = min(1.0, block.speed / TYPICAL_FULL_SPEED)
-    return min(block.seconds, max(floor, float(block.own_seconds * share**sensitivity)))
+def _share(block: Block) -> float:
+    return min(1.0, block.speed / TYPICAL_FULL_SPEED)
+
+
+def _value(block: Block, floor: float, factor: float) -> float:
+    """Seconds per call with a core, times a factor: no less than the floor, and no more than was read."""
+    return min(block.seconds, max(floor, block.own_seconds * factor))
 
 
 def _preference(block: Block) -> tuple[float, bool, float]:
     """Smaller is better. Among blocks at full speed all are equal: a finer order would follow the probe's noise."""
-    left = block.waiting - min(block.own_waiting, MOST_TAKEN_OFF)
-    return max(left, LITTLE_WAITING), bool(block.throttled), -min(block.slowest, FULL_SPEED)
+    return max(block.waiting_left, LITTLE_WAITING), bool(block.throttled), -min(block.slowest, FULL_SPEED)

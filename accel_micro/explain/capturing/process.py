@@ -29,7 +29,7 @@ _REPLAY_BYTES_SHARE: Final = 0.25
 _MOST_ROWS: Final = 20_000
 _BUSY_STEPS: Final = 3
 REPLAY_SECONDS: Final = {False: 30.0, True: 120.0}
-"""For replays and checks, by whether the device works on its own: two more clocks and a profiler take longer."""
+"""For replays and checks, by whether the device works on its own: there each call waits behind a spin."""
 
 
 def main() -> None:
