@@ -31,8 +31,6 @@ def check(func: Any, arguments: Arguments, tf32: bool = False) -> Checked:
     if reason:
         return Checked(problem=reason)
     args, kwargs = mapped(arguments, spanned)
-    wide_args, wide_kwargs = mapped(arguments, _widened)
-    wide_kwargs = {name: _wide_keyword(value) for name, value in wide_kwargs.items()}
     try:
         with torch.no_grad():
             narrow = func(*args, **kwargs)
@@ -41,6 +39,8 @@ def check(func: Any, arguments: Arguments, tf32: bool = False) -> Checked:
                 return Checked(problem="no numbers to compare")
             if flops_of(func, args, kwargs, narrow) > _LARGEST_FLOPS:
                 return Checked(problem="too large for a float64 reference")
+            wide_args, wide_kwargs = mapped(arguments, _widened)
+            wide_kwargs = {name: _wide_keyword(value) for name, value in wide_kwargs.items()}
             wide = func(*wide_args, **wide_kwargs)
             references = _floating([wide, *written(func, wide_args, wide_kwargs)])
     except Exception as error:  # an operator without float64, or one that wants two dtypes to agree
