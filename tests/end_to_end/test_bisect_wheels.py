@@ -2,10 +2,8 @@
 
 import json
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,52 +11,26 @@ import pytest
 from tests.asv_plugin.builds import Builds
 from tests.asv_plugin.conftest import Suite
 from tests.end_to_end.bisecting import Bisecting
-from tests.end_to_end.repacked import CannotRepack, Repacked, Served, serving
-from tests.end_to_end.test_interleaving import slower
+from tests.end_to_end.conftest import Nightlies
+from tests.end_to_end.planted import SOFTMAX, slower
 
 pytestmark = pytest.mark.slow
 
 DAYS = tuple(day for day in range(1, 12) if day != 9)
 HALF, SAME, SLOWER = 10, 5, 7
 
-OPS = """
-from torch.nn import functional
-
-
-@op(quick=["rows=256 width=1024"], backward=False)
-def softmax(t, rows, width):
-    x = t(rows, width)
-    return lambda: functional.softmax(x, dim=1)
-"""
-
 
 def nightly(day: int) -> str:
     return f"2.15.0.dev202611{day:02}"
 
 
-@pytest.fixture
-def index(tmp_path: Path) -> Iterator[Served]:
-    try:
-        torch = Repacked(tmp_path / "common")
-    except CannotRepack as why:
-        pytest.skip(str(why))
-    variant = torch.version.partition("+")[2]
-    local = f"+{variant}" if variant else ""
-    with serving() as served:
-        for day in DAYS:
-            commit = f"{day - 1 if day == SAME else day:040x}"
-            wheel = torch.wheel(nightly(day) + local, commit, slower if day >= SLOWER else str)
-            served.add(wheel, wheel.size_bytes // 2 if day == HALF else None)
-        yield served
-    shutil.rmtree(tmp_path / "suite" / "env", ignore_errors=True)  # gigabytes
-    (tmp_path / "common").unlink()
-
-
 def test_the_nightly_that_made_an_op_slower_is_named(
-    suite: Suite, index: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    suite: Suite, nightlies: Nightlies, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    suite.environment["ACCEL_MICRO_INDEXES"] = index.url
-    suite.add("ops", OPS, fake=False)
+    for day in DAYS:
+        commit = f"{day - 1 if day == SAME else day:040x}"
+        nightlies.add(nightly(day), commit, slower if day >= SLOWER else str, half=day == HALF)
+    suite.add("ops", SOFTMAX, fake=False)
     bisecting = Bisecting(Builds(suite, tmp_path))
     process = bisecting.start("softmax", "--good", "20261101", "--bad", "20261111")
     output = process.communicate(timeout=1500)[0]

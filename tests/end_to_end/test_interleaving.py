@@ -5,69 +5,29 @@ its work twice.
 """
 
 import json
-import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from accel_micro.builds import Ledger, identify
 from accel_micro.measure.records import SUFFIX, Record, append, read_all
 from tests.asv_plugin.conftest import Suite
-from tests.end_to_end.repacked import CannotRepack, Repacked, Served, serving
+from tests.end_to_end.conftest import Nightlies
+from tests.end_to_end.planted import SOFTMAX, slower
 
 pytestmark = pytest.mark.slow
 
 BEFORE, AFTER = "2.15.0.dev20261101", "2.15.0.dev20261102"
 
-OPS = """
-from torch.nn import functional
-
-
-@op(quick=["rows=256 width=1024"], backward=False)
-def softmax(t, rows, width):
-    x = t(rows, width)
-    return lambda: functional.softmax(x, dim=1)
-
+MM = """
 
 @op(quick=["n=64"], backward=False)
 def mm(t, n):
     a, b = t(n, n), t(n, n)
     return lambda: torch.mm(a, b)
 """
-
-
-def slower(text: str) -> str:
-    """`functional.softmax` with its work done once more."""
-    changed = re.sub(
-        r"(def softmax\((?:.*?)\n)(    if dtype is None:\n        ret = input\.softmax)",
-        r"\1    input.softmax(dim)\n\2",
-        text,
-        count=1,
-        flags=re.DOTALL,
-    )
-    assert changed != text
-    return changed
-
-
-@pytest.fixture
-def index(tmp_path: Path) -> Iterator[Served]:
-    try:
-        torch = Repacked(tmp_path / "common")
-    except CannotRepack as why:
-        pytest.skip(str(why))
-    variant = torch.version.partition("+")[2]
-    local = f"+{variant}" if variant else ""
-    with serving() as served:
-        served.add(torch.wheel(BEFORE + local, f"{1:040x}"))
-        served.add(torch.wheel(AFTER + local, f"{2:040x}", slower))
-        yield served
-    shutil.rmtree(tmp_path / "suite" / "env", ignore_errors=True)  # gigabytes
-    (tmp_path / "common").unlink()
 
 
 def invent_history(suite: Suite, records: list[Record]) -> None:
@@ -85,16 +45,17 @@ def invent_history(suite: Suite, records: list[Record]) -> None:
 
 
 def test_what_one_process_leaves_open_is_measured_until_it_is_decided(
-    suite: Suite, index: Served, capsys: pytest.CaptureFixture[str]
+    suite: Suite, nightlies: Nightlies, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    suite.environment["ACCEL_MICRO_INDEXES"] = index.url
-    suite.add("ops", OPS, fake=False)
+    nightlies.add(BEFORE, f"{1:040x}")
+    nightlies.add(AFTER, f"{2:040x}", slower)
+    suite.add("ops", SOFTMAX + MM, fake=False)
     run = suite.asv("run", "20261031..20261102", "-a", "rounds=1", patience_seconds=1200)
     assert run.code == 0, run.output
     stored = len(list(read_all(suite.results)))
     assert stored == 4
 
-    command = [sys.executable, "-m", "accel_micro", "compare", BEFORE, AFTER, "--measure", "--budget", "4"]
+    command = [sys.executable, "-m", "accel_micro", "compare", BEFORE, AFTER, "--measure", "--budget", "2"]
     done = subprocess.run(
         [*command, "--format", "json", "--fail-on", "regression"],
         cwd=suite.path,

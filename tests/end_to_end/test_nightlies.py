@@ -6,31 +6,20 @@ on a function of `torch.nn.functional` does its work several times.
 
 import json
 import re
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
+from functools import partial
 
 import pytest
 
 from accel_micro.builds import Ledger, identify
 from tests.asv_plugin.builds import samples
 from tests.asv_plugin.conftest import Suite
-from tests.end_to_end.repacked import CannotRepack, Repacked, Served, serving
+from tests.end_to_end.conftest import Nightlies
+from tests.end_to_end.planted import SOFTMAX, slower
 
 pytestmark = pytest.mark.slow
 
 DAYS = (1, 2, 3, 5, 6, 7)
 HALF, MISSING, SLOWER = 3, 4, 6
-
-OPS = """
-from torch.nn import functional
-
-
-@op(quick=["rows=256 width=1024"], backward=False)
-def softmax(t, rows, width):
-    x = t(rows, width)
-    return lambda: functional.softmax(x, dim=1)
-"""
 
 
 def nightly(day: int) -> str:
@@ -41,42 +30,14 @@ def commit(day: int) -> str:
     return f"{day:040x}"
 
 
-def slower(text: str) -> str:
-    """`functional.softmax` with its work done three times more."""
-    changed = re.sub(
-        r"(def softmax\((?:.*?)\n)(    if dtype is None:\n        ret = input\.softmax)",
-        r"\1    for _ in range(3):\n        input.softmax(dim)\n\2",
-        text,
-        count=1,
-        flags=re.DOTALL,
-    )
-    assert changed != text
-    return changed
-
-
-@pytest.fixture
-def index(tmp_path: Path) -> Iterator[Served]:
-    try:
-        torch = Repacked(tmp_path / "common")
-    except CannotRepack as why:
-        pytest.skip(str(why))
-    variant = torch.version.partition("+")[2]
-    local = f"+{variant}" if variant else ""
-    with serving() as served:
-        for day in DAYS:
-            change = slower if day >= SLOWER else str
-            wheel = torch.wheel(nightly(day) + local, commit(day), change)
-            served.add(wheel, wheel.size_bytes // 2 if day == HALF else None)
-        yield served
-    shutil.rmtree(tmp_path / "suite" / "env", ignore_errors=True)  # gigabytes
-    (tmp_path / "common").unlink()
-
-
 def test_a_slowdown_shows_at_its_nightly(
-    suite: Suite, index: Served, capsys: pytest.CaptureFixture[str]
+    suite: Suite, nightlies: Nightlies, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    suite.environment["ACCEL_MICRO_INDEXES"] = index.url
-    suite.add("ops", OPS, fake=False)
+    for day in DAYS:
+        nightlies.add(
+            nightly(day), commit(day), partial(slower, more=3) if day >= SLOWER else str, half=day == HALF
+        )
+    suite.add("ops", SOFTMAX, fake=False)
     done = suite.asv(
         "run", "20261031..20261107", "--interleave-rounds", "-a", "rounds=2", patience_seconds=1800
     )
