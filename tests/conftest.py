@@ -1,4 +1,4 @@
-"""Every test has a machine memory of its own: what one test measures must not reach the next."""
+"""Every test has a machine memory and locks of its own: what one test measures must not reach the next."""
 
 import os
 from pathlib import Path
@@ -15,6 +15,8 @@ from accel_micro.devices import store
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv(store.ENVIRONMENT_VARIABLE, str(folder))
+    # Locks of devices lie there: tests run beside each other, and beside what their reader measures.
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("run")))
     return folder
 
 
