@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from accel_micro.explain.setting import Setting
 
 if TYPE_CHECKING:
-    from accel_micro.explain.batches import Fit, Switch
+    from accel_micro.explain.batches import Fit, Switch, Tried
     from accel_micro.explain.capture import Capture, Row
     from accel_micro.explain.capturing.taking import Request
     from accel_micro.explain.causes import Ablation, Cause
@@ -90,7 +90,7 @@ def try_causes(
     from accel_micro.explain.capturing.taking import CannotCapture
     from accel_micro.explain.confirming import confirm
 
-    whole = replace(request, ops=False, processes=max(_ABLATION_PROCESSES, min(request.processes, 8)))
+    whole = _whole(request)
     ablations: list[Ablation] = []
     if not found.differs:
         return ablations
@@ -124,13 +124,43 @@ def explain_batches(
 
     captures = capture(request, settings, tell)
     line = fit(captures)
-    narrowed = [narrow(request, settings[0], each, tell) for each in line.switches]
+    tried = {each: _try_switch(request, line, each, settings[0], tell) for each in line.switches if confirm}
+    narrowed = [
+        replace(narrow(request, settings[0], each, tell), tried=tried.get(each)) for each in line.switches
+    ]
     ends = [captures[0], captures[-1]]
     found = explain(*ends, interleaved=True)
     suspected = causes(found)
     sides = [settings[0], settings[-1]]
     ablations = try_causes(request, sides, ends, found, suspected, tell) if confirm else []
     return Explained(found, suspected, ablations, replace(line, switches=tuple(narrowed))), captures
+
+
+def _try_switch(
+    request: "Request", line: "Fit", switch: "Switch", setting: Setting, tell: Told
+) -> "Tried | None":
+    """The ablation of a switch, where the line breaks and there is one."""
+    from accel_micro.explain.capturing.taking import CannotCapture
+    from accel_micro.explain.causes.kernels import library
+    from accel_micro.explain.confirming import confirm_switch
+
+    flag, value = library(switch.after)
+    if line.fits or not flag or setting.switches.get(flag) == value:
+        return None
+    as_it_is = setting.changed(batch=str(switch.above))
+    changed = as_it_is.changed(**{flag: value})
+    tell(f"trying the switch at batch {switch.above}: {changed}")
+    try:
+        before, after = capture(_whole(request), [as_it_is, changed], tell)
+    except CannotCapture as problem:  # the library may not be here at all
+        tell(f"{changed} cannot be measured: {problem}")
+        return None
+    return confirm_switch(line, switch, before, after)
+
+
+def _whole(request: "Request") -> "Request":
+    """Whole steps alone, in processes enough for an interval."""
+    return replace(request, ops=False, processes=max(_ABLATION_PROCESSES, min(request.processes, 8)))
 
 
 def narrow(request: "Request", setting: Setting, switch: "Switch", tell: Told) -> "Switch":

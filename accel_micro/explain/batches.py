@@ -15,14 +15,37 @@ LEVEL: Final = 0.01
 
 
 @dataclass(frozen=True)
+class Tried:
+    """What became of a switch when its library was turned off: at `batch`, the step without it ÷ the step with it.
+
+    Attributes:
+        jump: the step as measured ÷ what the sizes below the switch make of it.
+        confirmed: without the library the step changes by more than noise, and back across that jump.
+    """
+
+    setting: str
+    batch: int
+    jump: float
+    ratio: float
+    low: float
+    high: float
+    confirmed: bool
+
+
+@dataclass(frozen=True)
 class Switch:
-    """Two neighbouring batch sizes between which implementations change; `calls` of them, from `before` to `after`."""
+    """Two neighbouring batch sizes between which implementations change; `calls` of them, from `before` to `after`.
+
+    Attributes:
+        tried: its ablation; None where it was not tried.
+    """
 
     below: int
     above: int
     before: str
     after: str
     calls: int
+    tried: Tried | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +67,17 @@ class Fit:
     p_value: float | None
     breaks: tuple[int, int] | None
     switches: tuple[Switch, ...]
+
+    def before(self, size: int) -> float:
+        """Seconds of a step that the sizes below this one make of it: their line, or the only one's share of it."""
+        below = [(n, t) for n, t in zip(self.batches, self.seconds, strict=True) if n < size]
+        if not below:
+            raise ValueError(f"no size below {size} was measured")
+        if len(below) == 1:
+            return below[0][1] * size / below[0][0]
+        x, y = (np.array(each) for each in zip(*below, strict=True))
+        slope, intercept, *_ = _line(x, y, 1.0 / y)
+        return slope * size + intercept
 
     @property
     def fits(self) -> bool:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from accel_micro.explain.attribution import explain
+from accel_micro.explain.batches import Fit, Switch, Tried
 from accel_micro.explain.capture import Capture
 from accel_micro.explain.causes import Ablation, Cause
 
@@ -33,3 +34,18 @@ def confirm(cause: Cause, before: Capture, after: Capture, difference: float) ->
         confirmed,
         f"{said}: with {after.setting} the {cause.side} is {times}",
     )
+
+
+def confirm_switch(line: Fit, switch: Switch, before: Capture, after: Capture) -> Tried:
+    """Hold a step at the first size above a switch against the same without its library, measured by turns.
+
+    Confirmed: the step changes by more than noise, and to the side on which the sizes below the switch put it.
+
+    Args:
+        switch: between two sizes of the line.
+    """
+    found = explain(before, after, interleaved=True)
+    jump = line.seconds[line.batches.index(switch.above)] / line.before(switch.above)
+    low, high = 1 / found.speedup.high, 1 / found.speedup.low
+    confirmed = found.differs and (low > 1.0 if jump < 1.0 else high < 1.0)
+    return Tried(after.setting, switch.above, jump, 1 / found.speedup.value, low, high, confirmed)

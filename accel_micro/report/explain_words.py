@@ -3,7 +3,7 @@
 import math
 from typing import Final
 
-from accel_micro.explain.batches import Fit
+from accel_micro.explain.batches import Fit, Tried
 from accel_micro.explain.capture import Capture
 from accel_micro.explain.explanation import Closure, Contribution, Explanation
 from accel_micro.report import units
@@ -155,4 +155,15 @@ def fit_lines(fit: Fit) -> list[str]:
             f"From batch {each.above} on {count(each.calls, 'call')} of convolution run as {clean(each.after)}, "
             f"up to {each.below} as {clean(each.before)}."
         )
+        if each.tried is not None:
+            said.append(_tried(each.tried))
     return said
+
+
+def _tried(tried: Tried) -> str:
+    jump = f"{abs(100 * (tried.jump - 1)):.0f} % {'less' if tried.jump < 1 else 'more'}"
+    return (
+        f"{'Confirmed' if tried.confirmed else 'Not confirmed'}: a step of {tried.batch} takes {jump} than smaller "
+        f"sizes make of it, and with {clean(tried.setting)} {tried.ratio:.2f} times as long "
+        f"[{tried.low:.2f}, {tried.high:.2f}]."
+    )

@@ -15,6 +15,8 @@ from accel_micro.explain.batches import Switch
 from accel_micro.explain.capturing import taking
 from accel_micro.explain.capturing.taking import Request
 from accel_micro.explain.setting import Setting
+from accel_micro.report.explain_words import fit_lines
+from tests.explain.test_batches import at
 from tests.explain.worlds import LAYERS, capture, row
 
 
@@ -116,6 +118,43 @@ def test_the_batch_of_a_switch_is_found_by_halving(monkeypatch: pytest.MonkeyPat
         Request("plain"), Setting("cpu", 4), Switch(8, 32, "Slow2d", "NnpackSpatial", 2), lambda text: None
     )
     assert (found.below, found.above) == (15, 16) and len(asked) == 5
+
+
+@pytest.mark.parametrize("confirm", [True, False])
+def test_a_switch_is_tried_where_the_line_breaks(monkeypatch: pytest.MonkeyPatch, confirm: bool) -> None:
+    asked: list[list[str]] = []
+
+    def fake(request: Request, settings: list[Setting], tell: Any) -> Any:
+        asked.append([str(setting) for setting in settings])
+        assert request.ops == (len(asked) == 1)
+        captures = []
+        for setting in settings:
+            assert setting.batch is not None
+            handed = setting.batch >= 16 and setting.switches.get("nnpack") != "off"
+            step = at(
+                setting.batch, setting.batch * (3e-3 if handed else 4e-3), "Nnpack" if handed else "Slow2d"
+            )
+            captures.append(replace(step, setting=str(setting)))
+        return captures
+
+    monkeypatch.setattr(explaining, "capture", fake)
+    monkeypatch.setattr(
+        explaining, "narrow", lambda request, setting, switch, tell: replace(switch, below=15)
+    )
+    settings = [Setting("cpu", size, {"onednn": "off"}) for size in (4, 8, 12, 16, 32, 64)]
+    found, _ = explaining.explain_batches(Request("plain"), settings, confirm, lambda text: None)
+    assert found.fit is not None
+    (switch,) = found.fit.switches
+    assert (switch.below, switch.above) == (15, 16)
+    if not confirm:
+        assert switch.tried is None and len(asked) == 1
+        return
+    assert asked[1] == ["cpu batch=16 onednn=off", "cpu batch=16 onednn=off nnpack=off"]
+    assert switch.tried is not None and switch.tried.confirmed
+    *_, told = fit_lines(found.fit)
+    assert told.startswith(
+        "Confirmed: a step of 16 takes 25 % less than smaller sizes make of it, and with cpu batch"
+    )
 
 
 # The real thing

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from accel_micro.explain.batches import fit
+from accel_micro.explain.confirming import confirm_switch
 from tests.explain.worlds import capture, row
 
 
@@ -38,6 +39,29 @@ def test_a_switch_is_found_and_named() -> None:
     assert not found.fits and found.breaks == (12, 16)
     (switch,) = found.switches
     assert (switch.below, switch.above, switch.before, switch.after) == (12, 16, "Slow2d", "NnpackSpatial")
+
+
+def test_a_switch_is_confirmed_by_what_turns_it_off() -> None:
+    sizes = (4, 8, 12, 16, 32, 64)
+    line = fit([at(n, n * (4e-3 if n < 16 else 3e-3), "Slow2d" if n < 16 else "Nnpack") for n in sizes])
+    (switch,) = line.switches
+    assert line.before(16) == pytest.approx(16 * 4e-3, rel=0.03)
+
+    def tried(without: float) -> Any:
+        return confirm_switch(line, switch, at(16, 48e-3), at(16, without, seed=1))
+
+    back = tried(64e-3)
+    assert back.confirmed and back.jump == pytest.approx(0.75, rel=0.03)
+    assert back.low < 64 / 48 < back.high and back.batch == 16
+    assert not tried(48e-3).confirmed, "it changes nothing"
+    assert not tried(40e-3).confirmed, "it changes the step, and away from what the smaller sizes say"
+
+
+def test_what_smaller_sizes_make_of_a_step() -> None:
+    line = fit([at(n, 1e-3 * n, noise=0) for n in (4, 8, 16, 32)])
+    assert line.before(8) == pytest.approx(8e-3) and line.before(64) == pytest.approx(64e-3)
+    with pytest.raises(ValueError, match="no size below 4"):
+        line.before(4)
 
 
 def test_a_step_cannot_take_less_than_nothing() -> None:

@@ -43,15 +43,9 @@ def regime_switch(e: Explanation) -> Iterator[Cause]:
     (first, second), count = max(changed.items(), key=lambda item: item[1])
     seconds = sum(abs(each.seconds.value) for each in pieces)
     name = (first, second)[side]
-    switch = {"Nnpack": "nnpack", "Mkldnn": "onednn", "Slow": "onednn"}
-    flag = next((flag for word, flag in switch.items() if name.startswith(word)), None)
-    value = "on" if name.startswith("Slow") else "off"
     setting = None
-    if (
-        flag is not None
-        and capture.device == "cpu"
-        and Setting.parse(capture.setting).switches.get(flag) != value
-    ):
+    flag, value = library(name)
+    if flag and capture.device == "cpu" and Setting.parse(capture.setting).switches.get(flag) != value:
         setting = Setting.parse(capture.setting).changed(**{flag: value})
     yield Cause(
         "regime switch",
@@ -61,6 +55,14 @@ def regime_switch(e: Explanation) -> Iterator[Cause]:
         f"the {SIDES[side]} with {flag}={value}" if setting else "the same implementation on both sides",
         setting,
     )
+
+
+def library(backend: str) -> tuple[str, str]:
+    """The switch that takes convolutions away from an implementation, and its value; empty where there is none."""
+    for name, switch in (("Nnpack", "nnpack"), ("Mkldnn", "onednn")):
+        if backend.startswith(name):
+            return switch, "off"
+    return ("onednn", "on") if backend.startswith("Slow") else ("", "")
 
 
 def memory_bound(e: Explanation) -> Iterator[Cause]:
