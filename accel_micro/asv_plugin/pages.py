@@ -7,7 +7,7 @@ beside it, and need neither.
 
 import contextlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,13 +42,9 @@ def install() -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def run(cls: Any, conf: Any, **options: Any) -> Any:
-            ours = [Path(conf.html_dir) / name for name in (REPORT, CROSSOVER)]
-            kept = {page: page.read_bytes() for page in ours if page.is_file()}  # asv makes the folder anew
-            # What is published was measured, so it is known: no index need be asked.
-            code = original(cls, conf, **{**options, "pull": False})
-            for page, content in kept.items():
-                if page.parent.is_dir():
-                    page.write_bytes(content)
+            with _kept(Path(conf.html_dir)):
+                # What is published was measured, so it is known: no index need be asked.
+                code = original(cls, conf, **{**options, "pull": False})
             if not code:
                 make_offline(Path(conf.html_dir))
                 _write_site(Path(conf.html_dir), Path(conf.results_dir))
@@ -57,6 +53,21 @@ def install() -> None:
         return run
 
     patching.replace(Publish, "run", make, takes=("conf", "range_spec", "pull"))
+
+
+@contextlib.contextmanager
+def _kept(html_folder: Path) -> Iterator[None]:
+    """Pages that no result can make again: asv makes the folder anew, or fails after it has emptied it."""
+    from accel_micro.report.site import EXPLANATIONS
+
+    ours = [html_folder / REPORT, html_folder / CROSSOVER, *(html_folder / EXPLANATIONS).glob("*.html")]
+    kept = {page: page.read_bytes() for page in ours if page.is_file()}
+    try:
+        yield
+    finally:
+        for page, content in kept.items():
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_bytes(content)
 
 
 def _write_site(html_folder: Path, results: Path) -> None:

@@ -107,6 +107,10 @@ def explain(
     page: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page that a browser opens without internet.")
     ] = None,
+    publish: Annotated[
+        bool,
+        typer.Option("--publish", help="Put that page beside those of `accel-micro report`, which list it."),
+    ] = False,
     published: Annotated[
         bool,
         typer.Option(
@@ -122,7 +126,11 @@ def explain(
     """
     if published:
         with _reported():
-            _published(baseline_file, contender_file or model or batches or contender or save or page, json)
+            _published(
+                baseline_file,
+                contender_file or model or batches or contender or save or page or publish,
+                json,
+            )
         return
     with _reported():
         found = _explained(
@@ -134,6 +142,8 @@ def explain(
     parts = (found.explanation, found.causes, found.ablations, found.fit)
     if page is not None:
         _write_page(page, parts)
+    if publish:
+        _publish_page(parts)
     if json:
         typer.echo(report.to_json(*parts), nl=False)
     else:
@@ -202,6 +212,27 @@ def _write_page(page: Path, parts: Any) -> None:
         say_error(f"the page could not be written: {error}")
     else:
         say_note(f"page: {page.resolve().as_uri()}")
+
+
+def _publish_page(parts: Any) -> None:
+    """Put the page among those of all results, wherever these are. One that cannot be written costs no result."""
+    from accel_micro.asv_plugin import session
+    from accel_micro.report import explain_words
+    from accel_micro.report.explain_page import write_page
+    from accel_micro.report.site import publish_explanation
+
+    try:
+        path, problems = publish_explanation(
+            session.pages(),
+            explain_words.title(parts[0]),
+            lambda path, list_page: write_page(path, *parts, list_page=list_page),
+        )
+    except (session.SessionError, OSError) as error:
+        say_error(f"the page could not be written: {error}")
+        return
+    for problem in problems:
+        say_note(problem)
+    say_note(f"page: {path.resolve().as_uri()}")
 
 
 def _setting(text: str, device: str, batch: int) -> "Setting":

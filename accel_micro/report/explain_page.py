@@ -16,6 +16,9 @@ from accel_micro.report import units
 from accel_micro.report.html import template, write_whole
 from accel_micro.report.words import clean
 
+GENERATOR: Final = "accel_micro explain"
+"""Says in a page's head what it is, so that the pages about all results can list it."""
+
 _MOST_ROWS: Final = 80
 _SIDES: Final = ("baseline", "contender")
 
@@ -26,13 +29,24 @@ def write_page(
     causes: Sequence[Cause] = (),
     ablations: Sequence[Ablation] = (),
     fit: Fit | None = None,
+    *,
+    list_page: str | None = None,
 ) -> None:
-    """Write the page; an older one of that name is replaced once the new one is complete. Raises OSError."""
-    write_whole(path, render_page(e, causes, ablations, fit))
+    """Write the page; an older one of that name is replaced once the new one is complete. Raises OSError.
+
+    Args:
+        list_page: address of the page that lists all explanations, relative to `path`; None when there is none.
+    """
+    write_whole(path, render_page(e, causes, ablations, fit, list_page=list_page))
 
 
 def render_page(
-    e: Explanation, causes: Sequence[Cause] = (), ablations: Sequence[Ablation] = (), fit: Fit | None = None
+    e: Explanation,
+    causes: Sequence[Cause] = (),
+    ablations: Sequence[Ablation] = (),
+    fit: Fit | None = None,
+    *,
+    list_page: str | None = None,
 ) -> str:
     """The page as text; see `write_page`."""
     longest = max(side.step_seconds for side in (e.baseline, e.contender))
@@ -41,6 +55,9 @@ def render_page(
     return template("explain.html").render(
         title=words.title(e),
         summary=words.summary(e),
+        generator=GENERATOR,
+        started=max(clean(side.started) for side in (e.baseline, e.contender)),
+        list_page=list_page,
         about=[("how", words.how(e)), *_machines(e)],
         left=words.left(e),
         closures=[words.closure(name, each) for name, each in zip(_SIDES, e.closures, strict=True)],

@@ -48,6 +48,30 @@ class Asking(nn.Module):
         return torch.tanh(x)
 
 
+@torch.library.custom_op("planted::doubled", mutates_args=())
+def doubled(x: Tensor, times: int, wrong: bool) -> Tensor:
+    """Twice x. It works for that `times` over, and is off by a hundredth in float32 alone where it is to be wrong."""
+    for _ in range(times):
+        torch.exp(_WORK)
+    return x * (2.02 if wrong and x.dtype == torch.float32 else 2.0)
+
+
+_WORK = torch.zeros(50_000)
+doubled.register_fake(lambda x, times, wrong: torch.empty_like(x))
+doubled.register_autograd(lambda context, gradient: (2 * gradient, None, None))
+
+
+class Doubling(nn.Module):
+    """Calls an op of its own."""
+
+    def __init__(self, times: int = 1, wrong: bool = False) -> None:
+        super().__init__()
+        self.times, self.wrong = times, wrong
+
+    def forward(self, x: Tensor) -> Tensor:
+        return doubled(x, self.times, self.wrong)
+
+
 class Lazy(nn.Module):
     """Gets ready when it is first called, for a second and a half."""
 
@@ -98,6 +122,37 @@ def _model(name: str, module: nn.Module, device: str, **optimizer: Any) -> Model
 def plain(device: str) -> Model:
     """Three layers."""
     return _model("plain", nn.Sequential(_linear(), nn.Tanh(), _linear(), nn.Tanh(), _linear()), device)
+
+
+def sound(device: str) -> Model:
+    """An op of its own in the second layer, and no fault."""
+    return _model("sound", nn.Sequential(_linear(), Doubling(), _linear(), nn.Tanh(), _linear()), device)
+
+
+def slower(device: str) -> Model:
+    """The same, where that op takes a hundred times as long."""
+    return _model("slower", nn.Sequential(_linear(), Doubling(100), _linear(), nn.Tanh(), _linear()), device)
+
+
+def wrong(device: str) -> Model:
+    """The same, where that op is wrong."""
+    layers = (_linear(), Doubling(wrong=True), _linear(), nn.Tanh(), _linear())
+    return _model("wrong", nn.Sequential(*layers), device)
+
+
+def compiled(device: str) -> Model:
+    """The same without a fault, compiled in its first step."""
+    model = sound(device)
+    model.module.compile(backend="aot_eager")
+    return model
+
+
+def threaded(device: str) -> Model:
+    """A layer whose ops are large enough for several threads."""
+    model = _model("threaded", nn.Sequential(_linear(), Tiny(), _linear()), device)
+    with torch.no_grad():
+        model.module[1].weight.fill_(1.0)  # type: ignore[union-attr,operator,index]
+    return model
 
 
 def sleepy(device: str) -> Model:
@@ -197,13 +252,18 @@ class Digits(Dataset[tuple[Tensor, Tensor]]):
         return 40
 
     def __getitem__(self, place: int) -> tuple[Tensor, Tensor]:
-        time.sleep(self.reading)
+        _rest(self.reading)
         return self.transform(torch.ones(WIDTH) * place), torch.zeros(WIDTH)
 
     def changed(self, x: Tensor) -> Tensor:
         """Takes its time."""
-        time.sleep(self.transforming)
-        return x - x.mean()
+        _rest(self.transforming)
+        return x - 1.0
+
+
+def _rest(seconds: float) -> None:
+    if seconds:
+        time.sleep(seconds)
 
 
 def slow_reading() -> DataLoader[Any]:

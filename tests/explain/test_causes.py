@@ -77,11 +77,27 @@ def test_a_number_read_back_each_step() -> None:
     asks = rows(op={1: "aten._local_scalar_dense.default"})
     assert "synchronisation" in named(capture(rows=asks, reading=reading), capture())
     assert "synchronisation" not in named(capture(reading=reading), capture())
-    assert "synchronisation" not in named(capture(rows=asks), capture())  # a CPU waits for nobody
     counts = rows(op={1: "aten._local_scalar_dense.default"}, crossing={1: "on host"})
     assert "synchronisation" not in named(capture(rows=counts, reading=reading), capture())
     taken = rows(crossing={1: "to host"})
     assert "synchronisation" in named(capture(rows=taken, reading=reading), capture())
+
+
+def test_on_a_cpu_nobody_waits_for_a_number() -> None:
+    asks = rows(op={1: "aten._local_scalar_dense.default"}, count={1: 3})
+    cause = named(capture(), capture(rows=asks))["synchronisation"]
+    assert cause.side == "contender" and cause.setting is None and cause.seconds is None
+    assert (
+        "3 times (.item() and the like): on a CPU nobody waits for it, and the calls take 4e+02 µs"
+        in cause.text
+    )
+    assert "synchronisation" not in named(
+        capture(rows=asks), capture(rows=asks)
+    )  # no difference between them
+    bare = capture(rows=asks, reading={"ops": (), "ops_errors": (), "gaps": ()})
+    assert "nobody waits for it, while" in named(bare, capture())["synchronisation"].text
+    steps = rows(op={5: "aten._local_scalar_dense.default"})  # Adam reads its count of steps so
+    assert "synchronisation" not in named(capture(rows=steps), capture())
 
 
 def test_more_threads_than_cores() -> None:

@@ -19,7 +19,9 @@ pytest.importorskip("playwright.sync_api")
 CASE, STEPPED, FAILED = (
     f"cases/{file_name(Place('workshop', ENVIRONMENT), case)}" for case in (MM, CONV, WRONG)
 )
-PAGES = ("overview.html", "significance.html", "builds.html", "machines.html", CASE, STEPPED, FAILED)
+PAGES = (
+    "overview.html", "significance.html", "builds.html", "machines.html", "explanations.html", CASE, STEPPED, FAILED
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

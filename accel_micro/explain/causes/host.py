@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from statistics import fmean
 from typing import Final
 
+from accel_micro.explain.capture import Capture
 from accel_micro.explain.causes.cause import (
     SIDES,
     Cause,
@@ -42,16 +43,36 @@ def launch_bound(e: Explanation) -> Iterator[Cause]:
 
 
 def synchronising(e: Explanation) -> Iterator[Cause]:
-    """Numbers that the host asks the device for."""
-    for name, capture, _ in of_sides(e):
-        count = sum(row.count for row in capture.rows if row.waits)
-        if count and any(reading.host_seconds is not None for reading in capture.readings):
+    """Numbers that the host asks the device for. On a CPU nobody waits, and that is said, with what it costs."""
+    asked = [_asked(capture) for _, capture, _ in of_sides(e)]
+    counts = [sum(capture.rows[n].count for n in asked[side]) for _, capture, side in of_sides(e)]
+    for name, capture, side in of_sides(e):
+        times = "once" if counts[side] == 1 else f"{counts[side]} times"
+        if counts[side] and any(reading.host_seconds is not None for reading in capture.readings):
             yield Cause(
                 "synchronisation",
                 name,
-                f"a step asks the device for a number {count} times (.item() and the like), and waits each time",
+                f"a step asks the device for a number {times} (.item() and the like), and waits each time",
                 "the step without reading numbers back",
             )
+        elif capture.device == "cpu" and counts[side] > counts[1 - side]:
+            seconds = [sum(r.ops[n] for n in asked[side]) for r in capture.readings if r.ops]
+            cost = f" and the calls take {1e6 * fmean(seconds):.2g} µs of a step," if seconds else ""
+            yield Cause(
+                "synchronisation",
+                name,
+                f"a step asks for a number {times} (.item() and the like): on a CPU nobody waits for it,{cost} "
+                "while a device that works on its own would run out of work each time",
+                "nothing here; on such a device the step without reading numbers back",
+            )
+
+
+def _asked(capture: Capture) -> list[int]:
+    """Rows that need a number of the device. On a CPU an optimizer's own counts of steps look the same: left out."""
+    on_cpu = capture.device == "cpu"
+    return [
+        n for n, row in enumerate(capture.rows) if row.waits and not (on_cpu and row.phase == "optimizer")
+    ]
 
 
 def optimizer_one_by_one(e: Explanation) -> Iterator[Cause]:

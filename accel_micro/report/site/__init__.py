@@ -4,6 +4,7 @@ They open by a double click and ask no server for anything. Tables show all they
 filtering and the slider of a history need them. `docs/pages.md` shows what they look like.
 """
 
-from accel_micro.report.site.writing import FIRST, Written, write_site
+from accel_micro.report.site.explanations import FOLDER as EXPLANATIONS
+from accel_micro.report.site.writing import FIRST, Written, publish_explanation, write_site
 
-__all__ = ["FIRST", "Written", "write_site"]
+__all__ = ["EXPLANATIONS", "FIRST", "Written", "publish_explanation", "write_site"]

@@ -4,7 +4,7 @@ import contextlib
 import gc
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +13,7 @@ import accel_micro
 from accel_micro.measure.records import Case
 from accel_micro.report import comparison_words
 from accel_micro.report.html import code
-from accel_micro.report.site import builds, changes, machines, overview, significance
+from accel_micro.report.site import builds, changes, explanations, machines, overview, significance
 from accel_micro.report.site.case import case_page
 from accel_micro.report.site.compared import compare_builds
 from accel_micro.report.site.gather import Gathered, Place, gather
@@ -31,6 +31,7 @@ _PAGES: Final = (
     ("significance.html", "Significance"),
     ("builds.html", "Builds"),
     ("machines.html", "Machines"),
+    (explanations.INDEX, "Explanations"),
 )
 _OF_OTHERS: Final = ((RUN, "Latest quick run"), (CROSSOVER, "Crossovers"), (ASV, "asv"))
 """Pages that are linked where they are there."""
@@ -95,17 +96,14 @@ def _write_site(folder: Path, results: Path, baseline: str | None, contender: st
     proposed = changes.proposals(gathered)
     rows = overview.case_rows(gathered, verdicts, proposed)
     outcomes = builds.find_outcomes(gathered)
-    pages = [{"href": href, "name": name} for href, name in _PAGES]
-    pages += [{"href": href, "name": name} for href, name in _OF_OTHERS if (folder / href).is_file()]
-    environment = _environment(pages)
+    environment = _environment([*_PAGES, *_existing(folder, _OF_OTHERS)])
 
     def render(name: str, **values: Any) -> None:
-        text = environment.get_template(name).render(here=name, root="", **values)
-        _write(folder / name, text)
+        _render(environment, folder, name, **values)
 
-    (folder / "site").mkdir(parents=True, exist_ok=True)
-    for name, source in (("style.css", "site.css"), ("script.js", "site.js")):
-        _write(folder / "site" / name, environment.get_template(source).render())
+    _write_shared(environment, folder)
+    explained, foreign = explanations.listed(folder)
+    render(explanations.INDEX, listed=explained)
     render(
         FIRST,
         rows=rows,
@@ -133,8 +131,50 @@ def _write_site(folder: Path, results: Path, baseline: str | None, contender: st
         comparisons=len(sections),
         regressions=sum(section.counts["regression"] for section in sections),
         seconds=time.perf_counter() - start,
-        problems=tuple(gathered.problems),
+        problems=(*gathered.problems, *foreign),
     )
+
+
+def publish_explanation(
+    folder: Path, title: str, write: Callable[[Path, str], None]
+) -> tuple[Path, list[str]]:
+    """Put an explanation among the pages of a folder, and list it. Pages about results need not be there.
+
+    Args:
+        title: of the explanation; one with the same title is replaced.
+        write: writes it: told its path, and the address of the list relative to that.
+
+    Returns:
+        Its path, and what else lies there and is none, in sentences.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    path = folder / explanations.FOLDER / explanations.name_of(title)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write(path, f"../{explanations.INDEX}")
+    others = [each for each in _PAGES if each[0] != explanations.INDEX]
+    here = [each for each in _PAGES if each[0] == explanations.INDEX]
+    environment = _environment([*_existing(folder, others), *here, *_existing(folder, _OF_OTHERS)])
+    _write_shared(environment, folder)
+    found, foreign = explanations.listed(folder)
+    _render(environment, folder, explanations.INDEX, listed=found)
+    return path, foreign
+
+
+def _existing(folder: Path, pages: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(href, name) for href, name in pages if (folder / href).is_file()]
+
+
+def _render(environment: "Environment", folder: Path, name: str, **values: Any) -> None:
+    _write(folder / name, environment.get_template(name).render(here=name, root="", **values))
+
+
+def _write_shared(environment: "Environment", folder: Path) -> None:
+    """What all pages load."""
+    (folder / "site").mkdir(parents=True, exist_ok=True)
+    for name, source in (("style.css", "site.css"), ("script.js", "site.js")):
+        _write(folder / "site" / name, environment.get_template(source).render())
 
 
 def _write_cases(
@@ -155,7 +195,7 @@ def _write_cases(
             path.unlink()
 
 
-def _environment(pages: Sequence[dict[str, str]]) -> "Environment":
+def _environment(pages: Iterable[tuple[str, str]]) -> "Environment":
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -172,7 +212,9 @@ def _environment(pages: Sequence[dict[str, str]]) -> "Environment":
     )
     environment.filters["code"] = code
     environment.globals.update(
-        pages=pages, version=accel_micro.__version__, signs=comparison_words.names("build")
+        pages=[{"href": href, "name": name} for href, name in pages],
+        version=accel_micro.__version__,
+        signs=comparison_words.names("build"),
     )
     return environment
 
