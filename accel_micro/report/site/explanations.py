@@ -6,7 +6,6 @@ on another machine is listed too, once it lies in the folder.
 
 import hashlib
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -54,16 +53,23 @@ def listed(folder: Path) -> tuple[list[Listed], list[str]]:
         except (OSError, ValueError) as error:
             problems.append(f"{path} cannot be read: {error}")
             continue
-        if head.facts.get("generator") != GENERATOR or not head.title:
+        if head.said("generator") != GENERATOR or not head.title:
             problems.append(f"{path} is no page of `accel-micro explain`, so it is not listed")
             continue
-        started = head.facts.get("started", "")
-        found.append((started, Listed(f"{FOLDER}/{path.name}", head.title, *_said(head), moment(started))))
+        started = head.said("started")
+        found.append(
+            (
+                started,
+                Listed(
+                    f"{FOLDER}/{path.name}",
+                    head.title,
+                    head.said("description"),
+                    head.said("causes"),
+                    moment(started),
+                ),
+            )
+        )
     return [each for _, each in sorted(found, key=lambda one: one[0], reverse=True)], problems
-
-
-def _said(head: "_Head") -> Iterator[str]:
-    return (head.facts.get(name, "") for name in ("description", "causes"))
 
 
 class _Head(HTMLParser):
@@ -75,6 +81,10 @@ class _Head(HTMLParser):
         self.title = ""
         self._in_title = False
         self.feed(text.partition("<style")[0])
+
+    def said(self, name: str) -> str:
+        """Of that fact; empty where it is not there."""
+        return self.facts.get(name, "")
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         """Note what a `meta` names."""

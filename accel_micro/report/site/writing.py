@@ -26,7 +26,7 @@ FIRST: Final = "overview.html"
 ASV: Final = "index.html"
 RUN: Final = "report.html"
 CROSSOVER: Final = "crossover.html"
-_PAGES: Final = (
+_PAGES: Final[tuple[tuple[str, str], ...]] = (
     (FIRST, "Overview"),
     ("significance.html", "Significance"),
     ("builds.html", "Builds"),
