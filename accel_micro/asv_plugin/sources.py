@@ -20,11 +20,13 @@ class Sources:
         indexes: addresses, in order.
         variants: of torch, the best first, and why.
         targets: one for each Python of the configuration.
+        otherwise: index for when those are out of reach, None where somebody chose the indexes.
     """
 
     indexes: tuple[str, ...]
     variants: Variants
     targets: tuple[Target, ...]
+    otherwise: str | None = None
 
 
 def find_sources(
@@ -53,7 +55,12 @@ def find_sources(
     variants = chosen(found.variant)
     names = tuple(pythons) or tuple(conf.pythons) or (SAME,)
     targets = [Target.here(variants.names, _version(name)) for name in dict.fromkeys(names)]
-    return Sources(tuple(indexes) or found.indexes, variants, tuple(dict.fromkeys(targets)))
+    return Sources(
+        tuple(indexes) or found.indexes,
+        variants,
+        tuple(dict.fromkeys(targets)),
+        None if indexes else found.otherwise,
+    )
 
 
 def _version(name: str) -> str | None:

@@ -27,12 +27,21 @@ def sync(conf: Any, ledger: Ledger, pythons: Sequence[str] = ()) -> None:
     with log.indent():
         try:
             sources = find_sources(conf, pythons=pythons)
-            found = run(ledger, sources.indexes, sources.targets, Web(), commits=False)
+            found = run(
+                ledger,
+                sources.indexes,
+                sources.targets,
+                Web(),
+                otherwise=sources.otherwise,
+                commits=False,
+            )
         except BadIndex as error:
             raise WrongUse(str(error)) from None
         except (NoInterpreter, OSError) as error:
             raise EnvironmentLacks(str(error)) from None
         for text in (*found.changed, *found.failures):
             log.warning(text)
+        if found.instead:
+            log.info(found.instead)
         if found.failures:
             log.warning("Going on with what the ledger knows")

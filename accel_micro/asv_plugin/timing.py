@@ -11,11 +11,11 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from asv_runner import benchmarks
+from asv_runner import benchmarks, discovery
 from asv_runner.benchmarks._base import _get_first_attr
 from asv_runner.benchmarks.mark import SkipNotImplemented
 from asv_runner.benchmarks.time import TimeBenchmark
@@ -33,6 +33,9 @@ PRELOADED: Final = (
     "torch.profiler",
     "torch.utils.flop_counter",
 )
+
+DISCOVERED: Final = "DISCOVERED"
+"""A package below the benchmarks that says `DISCOVERED = False` is not searched for any."""
 
 PROCESS_ATTRIBUTE: Final = "accel_micro_process"
 """Extra attribute that asv's side passes to a process: {"clocks": to read, "spool": file for the record, "shape": one
@@ -132,13 +135,32 @@ class OpTimeBenchmark(TimeBenchmark):  # type: ignore[misc]
 
 
 def install() -> None:
-    """Make asv_runner take `OpTimeBenchmark` for `time_*` benchmarks. Doing so twice is harmless."""
+    """Make asv_runner take `OpTimeBenchmark` for `time_*` benchmarks, and leave out packages that hold none.
+
+    Doing so twice is harmless.
+    """
     types = benchmarks.benchmark_types
     if not any(issubclass(kind, OpTimeBenchmark) for kind in types):
         types.insert(0, OpTimeBenchmark)
+        discovery.disc_modules = _sparing(discovery.disc_modules)
     if sys.argv[1:2] == ["run_server"]:
         leave_with(int(os.environ.get(RUN_VARIABLE) or os.getppid()))
         preload()
+
+
+def _sparing(modules_below: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+    """asv_runner imports every module below the benchmarks, also those that need what builds' environments lack."""
+
+    def disc_modules(module_name: str, ignore_import_errors: bool = False) -> Iterator[Any]:
+        modules = modules_below(module_name, ignore_import_errors)  # comes back here for each module below
+        for package in modules:
+            yield package
+            if not getattr(package, DISCOVERED, True):
+                return
+            break
+        yield from modules
+
+    return disc_modules
 
 
 def leave_with(run: int) -> None:

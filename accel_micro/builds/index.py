@@ -18,6 +18,7 @@ from typing import Any, Final
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from accel_micro.builds.anchors import anchors
+from accel_micro.builds.package_index import package_index
 from accel_micro.builds.variants import AUTO
 from accel_micro.builds.web import LARGEST_WHEEL_BYTES, Absent, Down, Page, Unreachable, Web, without_password
 from accel_micro.builds.wheels import DEFAULT_VARIANT, PROJECT, NotAWheel, local_path, named
@@ -46,10 +47,17 @@ class BadIndex(ValueError):
 
 @dataclass(frozen=True)
 class Settings:
-    """Where builds come from: indexes in the order given, and a variant's name or `auto`."""
+    """Where builds come from.
+
+    Attributes:
+        indexes: in the order given.
+        variant: its name or `auto`.
+        otherwise: index for when those are out of reach; see `sync`. None where the user chose the indexes.
+    """
 
     indexes: tuple[str, ...] = DEFAULT_INDEXES
     variant: str = AUTO
+    otherwise: str | None = None
 
 
 @dataclass(frozen=True)
@@ -109,8 +117,9 @@ def settings(configured: object, environ: Mapping[str, str], base: Path) -> Sett
     if not isinstance(variant, str) or not variant.strip():
         raise BadIndex(f'"variant" in the configuration is to be a name such as cpu or auto, not {variant!r}')
     found = [one if "://" in one else str(base / Path(one).expanduser()) for one in indexes]
-    found = environ.get(INDEXES_VARIABLE, "").split() or found
-    return Settings(tuple(found), environ.get(VARIANT_VARIABLE) or variant)
+    asked = environ.get(INDEXES_VARIABLE, "").split()
+    otherwise = None if asked or "indexes" in data else package_index(environ)
+    return Settings(tuple(asked or found), environ.get(VARIANT_VARIABLE) or variant, otherwise)
 
 
 def read_all(indexes: Iterable[str], variants: Iterable[str], web: Web) -> list[Listing]:

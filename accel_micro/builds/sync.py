@@ -13,7 +13,15 @@ from accel_micro.builds.index import Link, Listing, read_all
 from accel_micro.builds.ledger import Ledger
 from accel_micro.builds.lines import Record
 from accel_micro.builds.web import Absent, Unreachable, Web
-from accel_micro.builds.wheels import ChangedFile, Place, Target, Wheel, choose_wheel, completed
+from accel_micro.builds.wheels import (
+    DEFAULT_VARIANT,
+    ChangedFile,
+    Place,
+    Target,
+    Wheel,
+    choose_wheel,
+    completed,
+)
 
 _AT_ONCE: Final = 8
 _INCOMPLETE: Final = "incomplete: "
@@ -30,6 +38,7 @@ class Synced:
         changed: sentences on files that are not those known by their names. They are not taken.
         problems: sentences on what was skipped.
         commits: how many wheels were asked for their PyTorch commit.
+        instead: a sentence on the index that was read where others could not be, else "".
     """
 
     listings: list[Listing]
@@ -39,6 +48,7 @@ class Synced:
     changed: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     commits: int = 0
+    instead: str = ""
 
     @property
     def read(self) -> list[Listing]:
@@ -60,6 +70,7 @@ def sync(
     targets: Sequence[Target],
     web: Web,
     *,
+    otherwise: str | None = None,
     commits: bool = True,
     nightlies: Nightlies | None = None,
     accept: Iterable[str] = (),
@@ -70,6 +81,8 @@ def sync(
 
     Args:
         targets: Pythons whose wheels are noted; their variants are looked for.
+        otherwise: an index that is read too where one of the others is out of reach, or where `DEFAULT_VARIANT` is
+            looked for, which PyTorch's own index does not have.
         commits: whether wheels are asked for their PyTorch commit, one a build of which it is not known.
         nightlies: what a clone of PyTorch knows of them.
         accept: names of files that are taken although they are not those known by their names.
@@ -82,6 +95,11 @@ def sync(
     """
     variants = dict.fromkeys(variant for target in targets for variant in target.variants)
     found = Synced(read_all(indexes, variants, web))
+    if otherwise is not None and (DEFAULT_VARIANT in variants or found.failures):
+        added = read_all([otherwise], variants, web)
+        found.listings += added
+        if not any(listing.failure for listing in added):
+            found.instead = f"releases are read from {added[0].index}"
     builds, wheels = _noted(found, ledger, targets)
     if not dry_run:
         _ask_local(ledger, builds, wheels, web, found)

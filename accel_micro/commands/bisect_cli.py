@@ -345,8 +345,8 @@ def _sync(room: Room, request: "Request") -> None:
 
     sources = room.sources(list(request.index), request.variant, [request.python] if request.python else None)
     with Web() as web:
-        found = sync(room.ledger, sources.indexes, sources.targets, web)
-    for text in (*found.changed, *found.failures):
+        found = sync(room.ledger, sources.indexes, sources.targets, web, otherwise=sources.otherwise)
+    for text in (*found.changed, *found.failures, *filter(None, [found.instead])):
         say_note(text)
 
 

@@ -110,6 +110,7 @@ def sync(
                 sources.indexes,
                 sources.targets,
                 web,
+                otherwise=sources.otherwise,
                 commits=commits,
                 nightlies=nightlies,
                 accept=accept or (),
@@ -141,6 +142,8 @@ def sync(
         say_note(problem)
     for text in (*found.changed, *found.failures):
         say_error(text)
+    if found.instead:
+        say_note(found.instead)
     if found.changed:
         say_error("a changed file is not taken; if it is meant to be another one, say --accept FILE_NAME")
     if found.failures and not dry_run:

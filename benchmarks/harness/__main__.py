@@ -15,6 +15,7 @@ python -m benchmarks.harness compare                # ten thousand cases of two 
 python -m benchmarks.harness publish                # the pages of a year of builds and five hundred cases
 python -m benchmarks.harness reports --device cpu   # public reports on other harnesses, tried here
 python -m benchmarks.harness bisect                 # bisections of histories that do not exist: wrong ones, and runs
+python -m benchmarks.harness releases               # bisections between real releases; downloads gigabytes
 """
 
 import argparse
@@ -30,7 +31,7 @@ from time import perf_counter
 from typing import Any
 
 from accel_micro.selfcheck.inventing import write_index, write_results
-from benchmarks.harness import explain
+from benchmarks.harness import explain, releases
 from benchmarks.harness.check import check
 from benchmarks.harness.clocks import clocks
 from benchmarks.harness.cold import cold
@@ -351,6 +352,7 @@ def main() -> None:
     command = commands.add_parser("bisect", help="simulated bisections, ours and by the rules of others")
     bisections.add_options(command)
     command.set_defaults(run=bisections.run)
+    releases.add_options(commands.add_parser("releases", help="bisections between real releases"))
     options = parser.parse_args()
     options.run(options)
 

@@ -14,8 +14,9 @@ def conf(pythons: list[str] | None = None, settings: object = None) -> SimpleNam
 
 
 def test_without_settings_it_is_pytorch_s_own_index_for_this_python_and_machine() -> None:
-    found = find_sources(SimpleNamespace(pythons=[]), environ={})
-    assert found.indexes == DEFAULT_INDEXES
+    found = find_sources(SimpleNamespace(pythons=[]), environ={"PIP_INDEX_URL": "https://pip/"})
+    assert (found.indexes, found.otherwise) == (DEFAULT_INDEXES, "https://pip/")
+    assert find_sources(SimpleNamespace(pythons=[]), environ={}, indexes=["https://b/"]).otherwise is None
     (target,) = found.targets
     assert target.python == running_python()
     assert target.variants == found.variants.names

@@ -1,9 +1,11 @@
 """Guards for what asv_runner may change under us, in a process that has asv_runner and nothing of asv."""
 
 import json
+import re
 import subprocess
 import sys
 import time
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ import psutil
 import pytest
 
 from accel_micro.asv_plugin.timing import MeasurementFailed, OpTimeBenchmark, install
+from accel_micro.builds.installing import BESIDE
+from accel_micro.catalogue.toml import read as read_toml
 from accel_micro.measure import Process
 from accel_micro.measure.records import Failure, Record
 from accel_micro.suite import op
@@ -253,3 +257,67 @@ def test_a_server_and_its_case_end_with_the_run_that_was_killed() -> None:
         run.kill()
     gone, alive = psutil.wait_procs(processes, timeout=20)
     assert len(gone) == 2 and not alive
+
+
+def test_packages_that_hold_no_benchmarks_are_not_searched(tmp_path: Path) -> None:
+    """Nor imported: they may need what the environments of builds do not have."""
+    code = """
+from asv_runner.discovery import disc_benchmarks
+for package in ("more", "harness"):
+    path = Path("benchmarks", package)
+    path.mkdir()
+    (path / "__init__.py").write_text("DISCOVERED = False" if package == "harness" else "")
+    (path / "some.py").write_text("class Some:\\n    def time_it(self):\\n        pass\\n")
+for _ in range(2):
+    names = {b.name for b in disc_benchmarks("benchmarks")}
+    assert "more.some.Some.time_it" in names
+    assert not any("harness" in name for name in names), names
+    assert "benchmarks.harness.some" not in sys.modules
+print("searched")
+"""
+    assert run_child(tmp_path, "import sys\nfrom pathlib import Path\n" + code) == "searched"
+
+
+def test_the_suite_needs_nothing_that_environments_of_builds_lack(tmp_path: Path) -> None:
+    """They have torch and `BESIDE`. The other things that accel_micro depends on are on this machine, and refused."""
+    code = """
+import json, sys
+refused = set(json.loads(sys.argv.pop()))
+
+class Refusing:
+    def find_spec(self, name, path=None, target=None):
+        if name in refused:
+            raise ModuleNotFoundError(f"No module named {name!r}, as in the environment of a build")
+
+sys.meta_path.insert(0, Refusing())
+from asv_runner._aux import update_sys_path
+from asv_runner.discovery import disc_benchmarks
+update_sys_path(sys.argv.pop())
+names = {b.name for b in disc_benchmarks("benchmarks")}
+assert {"matmul.mm.time_forward", "models.training_step.time_forward"} <= names, names
+print("found")
+"""
+    beside = {re.split(r"[<>=]", requirement)[0].lower().replace("-", "_") for requirement in BESIDE}
+    modules = {
+        module
+        for module, owners in metadata.packages_distributions().items()
+        if {owner.lower().replace("-", "_") for owner in owners} & (_dependencies() - beside)
+    }
+    assert {"asv", "rich", "scipy", "typer"} <= modules and not modules & {"torch", "numpy", "asv_runner"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(CHECKOUT / "benchmarks"), json.dumps(sorted(modules))],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(CHECKOUT), "OPENBLAS_NUM_THREADS": "1", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["found"]
+
+
+def _dependencies() -> set[str]:
+    """Distributions that accel_micro needs, without torch."""
+    named = read_toml(CHECKOUT / "pyproject.toml")["project"]["dependencies"]
+    names = {re.split(r"[^A-Za-z0-9._-]", requirement)[0] for requirement in named}
+    return {name.lower().replace("-", "_") for name in names} - {"torch"}

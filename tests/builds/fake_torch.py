@@ -27,7 +27,7 @@ def write_wheel(
     more: Mapping[str, bytes] | None = None,
 ) -> Path:
     """Write one and return its path; `says` is what it calls itself, else the version in its name."""
-    tag = tag or f"{HERE.tag.removesuffix('t')}-{HERE.tag}-{_platform()}"
+    tag = tag or f"{HERE.tag.removesuffix('t')}-{HERE.tag}-{platform_tag()}"
     info = f"torch-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n"
     constants = {"__version__": says or version, "git_version": git, "cuda": None, "hip": None}
@@ -66,7 +66,8 @@ def wheel_of(
     )
 
 
-def _platform() -> str:
+def platform_tag() -> str:
+    """The plainest platform of a wheel that runs here."""
     return list(tags.platform_tags())[-1]
 
 

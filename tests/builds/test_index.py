@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pypi_simple import PYPI_SIMPLE_ENDPOINT
 
 from accel_micro.builds import index as module
 from accel_micro.builds.index import (
@@ -210,7 +211,9 @@ def test_addresses_that_are_none(web: Web) -> None:
 
 
 def test_settings_come_from_the_configuration_and_the_environment(tmp_path: Path) -> None:
-    assert settings(None, {}, tmp_path) == Settings(DEFAULT_INDEXES, "auto")
+    assert settings(None, {"PIP_INDEX_URL": "https://pip/"}, tmp_path) == Settings(
+        DEFAULT_INDEXES, "auto", "https://pip/"
+    )
     configured = {"indexes": ["wheels", "https://a/{variant}/"], "variant": "cpu"}
     assert settings(configured, {}, tmp_path) == Settings(
         (str(tmp_path / "wheels"), "https://a/{variant}/"), "cpu"
@@ -218,6 +221,12 @@ def test_settings_come_from_the_configuration_and_the_environment(tmp_path: Path
     environ = {INDEXES_VARIABLE: "file:///one  https://two/", VARIANT_VARIABLE: "cu130"}
     assert settings(configured, environ, tmp_path) == Settings(("file:///one", "https://two/"), "cu130")
     assert settings({"indexes": "one"}, {}, tmp_path).indexes == (str(tmp_path / "one"),)
+
+
+def test_only_who_chose_no_index_has_another_to_fall_back_to(tmp_path: Path) -> None:
+    assert settings({"variant": "cpu"}, {}, tmp_path).otherwise == PYPI_SIMPLE_ENDPOINT
+    assert settings({"indexes": "one"}, {}, tmp_path).otherwise is None
+    assert settings(None, {INDEXES_VARIABLE: "https://two/"}, tmp_path).otherwise is None
 
 
 @pytest.mark.parametrize(

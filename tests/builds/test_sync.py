@@ -68,6 +68,47 @@ def test_what_is_listed_is_remembered(index: Index, web: Web, ledger: Ledger, tm
     assert wheel.size_bytes == len(index.answers[f"/whl/{wheel.file_name}"].body)
 
 
+def test_releases_are_read_elsewhere_where_an_index_is_out_of_reach(
+    index: Index, web: Web, ledger: Ledger, tmp_path: Path
+) -> None:
+    with serving() as away:
+        pass
+    otherwise = serve(index, tmp_path, ["2.14.0"])
+    found = read(ledger, web, f"{away.url}/whl/{{variant}}/", otherwise=otherwise)
+    assert [build.version for build in found.builds] == ["2.14.0"]
+    assert found.failures[0].startswith("127.0.0.1 cannot be reached"), "which is still told"
+    assert found.instead == f"releases are read from {index.url}{PAGE}"
+    (wheel,) = again(ledger).wheels()
+    assert (wheel.variant, wheel.git_version) == ("default", GIT)
+
+
+def test_where_all_can_be_read_the_other_index_is_not_asked(
+    index: Index, web: Web, ledger: Ledger, tmp_path: Path
+) -> None:
+    address = serve(index, tmp_path, [nightly(5)])
+    found = read(ledger, web, address, f"{index.url}/lacks/{{variant}}/", otherwise=f"{index.url}/other/")
+    assert (found.instead, found.failures, index.asked["/other/torch/"]) == ("", [], 0)
+
+
+def test_wheels_without_a_variant_are_looked_for_in_the_other_index(
+    index: Index, web: Web, ledger: Ledger, tmp_path: Path
+) -> None:
+    serve(index, tmp_path, [nightly(5)])
+    path = write_wheel(tmp_path, "2.14.0", tag=TAG)
+    index.file(f"/other/{path.name}", path.read_bytes())
+    otherwise = index.links("/other/", [path.name], base="/other/")
+    target = Target.here(("default",), "3.11")
+    found = sync(Ledger(ledger.path), [f"{index.url}/whl/{{variant}}/"], [target], web, otherwise=otherwise)
+    assert ([wheel.version for wheel in found.wheels], found.failures) == (["2.14.0"], [])
+
+
+def test_another_index_that_cannot_be_read_either_is_told(index: Index, web: Web, ledger: Ledger) -> None:
+    with serving() as away:
+        pass
+    found = read(ledger, web, f"{away.url}/a/", otherwise=f"{index.url}/other/")
+    assert (len(found.failures), found.instead) == (2, "")
+
+
 def test_a_second_sync_writes_nothing_and_asks_nothing(
     index: Index, web: Web, ledger: Ledger, tmp_path: Path
 ) -> None:
