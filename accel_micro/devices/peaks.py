@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from accel_micro.devices import full_speed, store
 from accel_micro.devices.base import Call, Device, QueueTooShort, repeat
+from accel_micro.devices.waiting import share_taken_off
 
 _STORE: Final = "peaks"
 _PROTOCOL: Final = 1
@@ -136,11 +137,15 @@ def _best_rate(device: Device, call: Call, amount: float) -> float | None:
     while device.now() < end or not best:
         before = device.probe_host_speed()
         device.synchronize()
-        start = device.now()
+        waited, own, start = device.waited_seconds(), device.own_waited_seconds(), device.now()
         repeat(device, call, calls)
         device.synchronize()
-        seconds = (device.now() - start) / calls
-        # A peak seen in a slow moment would call honest results impossible: take it to full speed, never below.
+        lasted = max(device.now() - start, 1e-9)
+        own = max(0.0, device.own_waited_seconds() - own) / lasted
+        waited = max(0.0, device.waited_seconds() - waited) / lasted
+        # A peak seen in a slow moment would call honest results impossible: take it to full speed, never below. And
+        # what is taken off a sample is taken off here.
+        seconds = lasted * (1.0 - (share_taken_off(waited, own) if device.on_cpu else 0.0)) / calls
         speed = min(1.0, max(before, device.probe_host_speed()) / reference)
         best = max(best, amount / seconds / (speed if device.on_cpu else 1.0))
     return best

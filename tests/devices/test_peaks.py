@@ -158,3 +158,46 @@ def test_a_peak_is_that_of_the_full_clock(
             return Queue()
 
     assert peaks._best_rate(Hot("cpu"), lambda: None, 1e9) == pytest.approx(factor * 5e11)
+
+
+@pytest.mark.parametrize(
+    ("others", "rate"),
+    [
+        (0.0, 1e12),  # the thread that makes the calls waited alone: no call took that time
+        (0.5, 0.5e12),  # another waited too, and how long it kept the calls is not known
+    ],
+)
+def test_a_peak_is_that_of_a_thread_with_a_core(
+    monkeypatch: pytest.MonkeyPatch, others: float, rate: float
+) -> None:
+    """Samples are freed of the time without a core; peaks that were not called them impossible on a busy machine."""
+
+    class Busy(Cpu):
+        """Another program has the core half of the time. Clocks are virtual."""
+
+        clock = waited = 0.0
+
+        def now(self) -> float:
+            return self.clock
+
+        def own_waited_seconds(self) -> float:
+            return self.waited
+
+        def waited_seconds(self) -> float:
+            return self.waited * (1.0 + others)
+
+        def synchronize(self) -> None:
+            pass
+
+        def probe_host_speed(self) -> float:
+            self.clock += 1e-3
+            return 1000.0
+
+    device = Busy("cpu")
+
+    def call() -> None:
+        device.clock += 2e-3
+        device.waited += 1e-3
+
+    monkeypatch.setattr(peaks.full_speed, "establish", lambda *_: 1000.0)
+    assert peaks._best_rate(device, call, 1e9) == pytest.approx(rate)
