@@ -16,7 +16,7 @@ def coverage(
         Path | None, typer.Argument(help="File to write, such as docs/coverage.md; else standard output.")
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="asv's configuration; else the nearest asv.conf.json.")
+        Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
     ] = None,
 ) -> None:
     """Say where the suite times what torch's operator benchmark and the reference models run, or why it does not.

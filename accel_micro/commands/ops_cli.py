@@ -49,10 +49,11 @@ def ops(
     cases: Annotated[bool, typer.Option("--cases", help="List each case too.")] = False,
     format: Annotated[Format, typer.Option(help="Form of the list on standard output.")] = Format.table,
     config: Annotated[
-        Path | None, typer.Option(help="asv's configuration; else the nearest asv.conf.json.")
+        Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder that holds the results, else that of the configuration.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder that holds the results, else that of the configuration."),
     ] = None,
 ) -> None:
     """List the ops of the suite, which cases a profile runs of each, and about how long that takes here.
