@@ -10,7 +10,7 @@ import typer
 from accel_micro.commands.bisect_cli import app as bisect_app
 from accel_micro.commands.builds_cli import app as builds_app
 from accel_micro.commands.calibrate_cli import calibrate
-from accel_micro.commands.common import ProfileName
+from accel_micro.commands.common import ProfileName, reported, say_error
 from accel_micro.commands.compare_cli import compare
 from accel_micro.commands.coverage_cli import coverage
 from accel_micro.commands.crossover_cli import crossover
@@ -120,11 +120,12 @@ def quick(
         out=out,
         rounds=rounds,
     )
-    try:
-        code = quick(request, Console(stderr=True, highlight=False))
-    except SessionError as error:
-        typer.echo(f"accel-micro: {error}", err=True)
-        raise typer.Exit(error.exit_code) from None
+    with reported():
+        try:
+            code = quick(request, Console(stderr=True, highlight=False))
+        except SessionError as error:
+            say_error(str(error))
+            raise typer.Exit(error.exit_code) from None
     raise typer.Exit(code)
 
 
@@ -137,11 +138,12 @@ def preview(
     from accel_micro.asv_plugin.session import SessionError
     from accel_micro.commands.preview import serve
 
-    try:
-        serve(config, out, port)
-    except SessionError as error:
-        typer.echo(f"accel-micro: {error}", err=True)
-        raise typer.Exit(error.exit_code) from None
+    with reported():
+        try:
+            serve(config, out, port)
+        except SessionError as error:
+            say_error(str(error))
+            raise typer.Exit(error.exit_code) from None
 
 
 def _add(group: str, command: Callable[..., None], *examples: str) -> None:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -50,3 +51,15 @@ def test_doctor_for_programs(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_wrong_use_exits_with_2(arguments: list[str]) -> None:
     assert run(app, arguments).exit_code == 2
+
+
+@pytest.mark.parametrize("command", ["quick", "compare", "report", "builds"])
+def test_a_folder_that_cannot_be_made_is_named_in_a_sentence(command: str, tmp_path: Path) -> None:
+    """A file lies where the folder should be: that stops root too."""
+    (tmp_path / "file").write_text("")
+    words = {"quick": ["quick"], "compare": ["compare", "a", "b"], "report": ["report"]}
+    words["builds"] = ["builds", "sync", "--index", str(tmp_path)]
+    done = run(app, [*words[command], "--out", str(tmp_path / "file" / "out")])
+    assert done.exit_code in (2, 3), done.output
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    assert done.stderr.startswith("accel-micro: ") and "Errno" not in done.stderr
