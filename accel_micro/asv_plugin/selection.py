@@ -130,10 +130,14 @@ def select(benchmarks: Any, reports: Sequence[Mapping[str, Any]]) -> Any:
 
 def _nothing_left(reasons: Counter[str]) -> UserError:
     told = {why: count for why, count in reasons.items() if not why.endswith("was not asked for")} or reasons
+    clocks = re.compile(r"has no \w+ clock$|does not read the \w+ clock$")
+    told = {why: count for why, count in told.items() if not clocks.search(why)} or told
     counted = "; ".join(f"{why} ({count:,} cases)" for why, count in Counter(told).most_common(6))
     if not any(why.startswith("profile ") for why in told):
         return EnvironmentLacks(f"no case to run: {counted}")
-    known = f"Profiles: {', '.join(profiles.PROFILES)}, chosen by {profiles.ENVIRONMENT_VARIABLE}"
+    known = (
+        f"Profiles: {', '.join(profiles.PROFILES)}, chosen by --profile or {profiles.ENVIRONMENT_VARIABLE}"
+    )
     return WrongUse(f"no case to run: {counted}. {known}")
 
 

@@ -29,12 +29,15 @@ def coverage(
     from accel_micro.report.coverage import to_markdown
 
     with reported():
+        if page is not None:
+            page.parent.mkdir(parents=True, exist_ok=True)  # rather than after minutes
         found = _cover(Path(Room.of(config, None).conf.benchmark_dir))
     text = to_markdown(found, torch.__version__.partition("+")[0])
     if page is None:
         typer.echo(text, nl=False)
     else:
-        page.write_text(text, encoding="utf-8")
+        with reported():
+            page.write_text(text, encoding="utf-8")
     for row in found.missing:
         say_note(f"missing: {row.name} ({', '.join(row.source)}): {', '.join(row.missing)}")
     for sentence in found.stale:

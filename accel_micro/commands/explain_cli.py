@@ -65,6 +65,7 @@ def capture(
     from accel_micro.explain import file
 
     with _reported():
+        out.parent.mkdir(parents=True, exist_ok=True)  # rather than after minutes
         setting = _setting(set, device, batch)
         request = _request(model, training, processes, budget, replay, loader)
         with with_builds([setting], _tell) as settings:
@@ -142,6 +143,8 @@ def explain(
             )
         return
     with _reported():
+        for folder in filter(None, (save, page and page.parent)):
+            folder.mkdir(parents=True, exist_ok=True)
         found = _explained(
             baseline_file, contender_file, model, baseline, contender, batch, batches, confirm, save,
             lambda name: _request(name, training, processes, budget, replay, loader),

@@ -1,3 +1,4 @@
+from collections import Counter
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -116,3 +117,16 @@ def test_names_that_are_near_are_told(wanted: str) -> None:
     said = str(selection._unmatched([wanted], names))
     assert said.startswith(f"no benchmark matches {wanted}; the nearest names are attention")
     assert "matmul.mm;" not in said
+
+
+def test_clocks_are_no_reason_where_there_is_another() -> None:
+    told = str(
+        selection._nothing_left(
+            Counter({"cpu has no device clock": 4, "profile quick does not run this shape": 1})
+        )
+    )
+    assert told.startswith("no case to run: profile quick does not run this shape (1 cases). Profiles: quick")
+    assert "--profile" in told
+    assert "has no device clock (4 cases)" in str(
+        selection._nothing_left(Counter({"cpu has no device clock": 4}))
+    )
