@@ -104,3 +104,19 @@ def test_a_file_that_cannot_be_written_is_told_before_minutes_are_spent(
     done = run(app, [*words, str(tmp_path / "file" / "page")])
     assert done.exit_code == 3, done.output
     assert done.stderr == f"accel-micro: {tmp_path / 'file'}: File exists\n"
+
+
+@pytest.mark.parametrize(
+    "words", [["ops"], ["coverage"], ["reproduce", "mm"], ["selfcheck"], ["capture", "mnist", "-o", "x.json"]]
+)
+def test_without_torch_the_remedy_is_told(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, package=None: None)
+    done = run(app, words)
+    assert done.exit_code == 3, done.output
+    assert (
+        done.stderr
+        == f"accel-micro: {sys.executable} has no torch; install it: {sys.executable} -m pip install torch\n"
+    )

@@ -108,6 +108,16 @@ def reported() -> Iterator[None]:
         raise typer.Exit(ENVIRONMENT) from None
 
 
+def need_torch() -> None:
+    """Leave with `ENVIRONMENT` where this interpreter has no torch. Does not import it."""
+    import importlib.util
+    import sys
+
+    if importlib.util.find_spec("torch") is None:
+        say_error(f"{sys.executable} has no torch; install it: {sys.executable} -m pip install torch")
+        raise typer.Exit(ENVIRONMENT)
+
+
 def sentence(problem: Exception) -> str:
     """What an exception says, without the number of the system's error."""
     if isinstance(problem, OSError) and problem.strerror and problem.filename:

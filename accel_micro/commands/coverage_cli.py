@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accel_micro.commands.common import ENVIRONMENT, Room, reported, say_error, say_note
+from accel_micro.commands.common import ENVIRONMENT, Room, need_torch, reported, say_error, say_note
 
 if TYPE_CHECKING:
     from accel_micro.catalogue.coverage import Coverage
@@ -24,6 +24,7 @@ def coverage(
     Runs every op and every model once on the CPU, which takes a minute or two. What is missing is also said on standard
     error. Exits with 0; with 3 when the suite cannot be imported or keeps no such lists.
     """
+    need_torch()
     import torch
 
     from accel_micro.report.coverage import to_markdown

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, reported, say_error, say_note
+from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, need_torch, reported, say_error, say_note
 from accel_micro.models import NAMES
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def capture(
 
     with _reported():
         out.parent.mkdir(parents=True, exist_ok=True)  # rather than after minutes
+        need_torch()
         setting = _setting(set, device, batch)
         request = _request(model, training, processes, budget, replay, loader)
         with with_builds([setting], _tell) as settings:
@@ -185,6 +186,7 @@ def _explained(
         return explaining.explain_files(file.read(first), file.read(second))
     if model is None:
         _wrong("name two captures, or a --model to measure here")
+    need_torch()
     if batches:
         sizes = sorted(
             {int(size) for size in batches.split(",") if size.strip().isdecimal() and int(size) > 0}

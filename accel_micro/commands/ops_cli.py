@@ -14,6 +14,7 @@ from accel_micro.commands.common import (
     ProfileName,
     Room,
     compiled,
+    need_torch,
     reported,
     say_error,
 )
@@ -60,6 +61,7 @@ def ops(
 
     Exits with 0; with 2 when nothing is of that name; with 3 when the suite cannot be imported.
     """
+    need_torch()
     from rich.console import Console
 
     from accel_micro import profiles

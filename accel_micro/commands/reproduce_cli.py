@@ -5,7 +5,15 @@ from typing import Annotated
 
 import typer
 
-from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, ProfileName, Room, reported, say_error
+from accel_micro.commands.common import (
+    ENVIRONMENT,
+    WRONG_USE,
+    ProfileName,
+    Room,
+    need_torch,
+    reported,
+    say_error,
+)
 
 
 def reproduce(
@@ -37,6 +45,7 @@ def reproduce(
     Exits with 0; with 2 when not exactly one case matches, or it cannot do without accel-micro; with 3 when the suite
     cannot be imported.
     """
+    need_torch()
     from accel_micro import profiles
     from accel_micro.catalogue import NotASuite, NotOneCase, choose, load
     from accel_micro.catalogue.standalone import NotStandalone

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, say_error, stderr
+from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, need_torch, say_error, stderr
 
 INTERRUPTED = 130
 FOLDER = Path("selfcheck")
@@ -42,6 +42,7 @@ def selfcheck(
 
     Exits with 0; with 3 when no section has an answer; with 130 when interrupted, and what was found is shown.
     """
+    need_torch()
     from accel_micro.commands.selfcheck import Request, check
     from accel_micro.devices.base import DeviceUnavailable, UnknownDevice
     from accel_micro.report.selfcheck import render, to_markdown
