@@ -5,6 +5,7 @@ environment says which devices there are, and the rest is decided before anythin
 """
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -129,10 +130,14 @@ def select(benchmarks: Any, reports: Sequence[Mapping[str, Any]]) -> Any:
 
 def _nothing_left(reasons: Counter[str]) -> UserError:
     told = {why: count for why, count in reasons.items() if not why.endswith("was not asked for")} or reasons
-    counted = "; ".join(f"{count} × {why}" for why, count in Counter(told).most_common(6))
+    clocks = re.compile(r"has no \w+ clock$|does not read the \w+ clock$")
+    told = {why: count for why, count in told.items() if not clocks.search(why)} or told
+    counted = "; ".join(f"{why} ({count:,} cases)" for why, count in Counter(told).most_common(6))
     if not any(why.startswith("profile ") for why in told):
         return EnvironmentLacks(f"no case to run: {counted}")
-    known = f"Profiles: {', '.join(profiles.PROFILES)}, chosen by {profiles.ENVIRONMENT_VARIABLE}"
+    known = (
+        f"Profiles: {', '.join(profiles.PROFILES)}, chosen by --profile or {profiles.ENVIRONMENT_VARIABLE}"
+    )
     return WrongUse(f"no case to run: {counted}. {known}")
 
 
@@ -142,10 +147,35 @@ def _mark_discovered(environments: Iterable[Any]) -> None:
             environment.discovered = True
 
 
-def _raise_unmatched(regex: Any) -> None:
-    if regex and regex != ["just-discover"]:
-        wanted = [regex] if isinstance(regex, str) else regex
-        raise WrongUse(f"no benchmark matches {' or '.join(wanted)}")
+def _patterns(regex: Any) -> list[str]:
+    """Those that asv was given.
+
+    Raises:
+        WrongUse: one is none.
+    """
+    patterns = (
+        [] if not regex or regex == ["just-discover"] else [regex] if isinstance(regex, str) else list(regex)
+    )
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise WrongUse(f"{pattern!r} is no regular expression: {error}") from None
+    return patterns
+
+
+def _unmatched(patterns: Sequence[str], names: Iterable[str]) -> WrongUse:
+    """What to say where nothing matches, with the ops whose names are near."""
+    from accel_micro.catalogue.choosing import like
+
+    ops = list(dict.fromkeys(name.rpartition(".")[0] for name in names))
+    near = list(dict.fromkeys(name for pattern in patterns for name in like(pattern, ops)))
+    return WrongUse(
+        f"no benchmark matches {' or '.join(patterns)}"
+        + (f"; the nearest names are {', '.join(near)}" if near else "")
+        + "; `accel-micro ops` lists the ops, and a benchmark's whole name is such as "
+        "matmul.mm.time_forward('cpu', 'float32', 'm=64 k=64 n=64')"
+    )
 
 
 def _select_after(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -153,6 +183,7 @@ def _select_after(original: Callable[..., Any]) -> Callable[..., Any]:
         cls: Any, conf: Any, repo: Any, environments: Iterable[Any], commit_hash: Any, **options: Any
     ) -> Any:
         environments = list(environments)
+        patterns = _patterns(options.get("regex"))
         with state.running() as run:
             if not options.get("check") and environments and isinstance(environments[0], ExistingEnvironment):
                 # It imports torch, and so does the discovery: let both do so at once.
@@ -160,8 +191,11 @@ def _select_after(original: Callable[..., Any]) -> Callable[..., Any]:
             commits = list(commit_hash)
             while True:
                 benchmarks = original(cls, conf, repo, environments, commits, **options)
-                if not benchmarks:
-                    _raise_unmatched(options.get("regex"))
+                if not benchmarks and patterns:
+                    everything = original(
+                        cls, conf, repo, environments, commits, **{**options, "regex": None}
+                    )
+                    raise _unmatched(patterns, everything)
                 if options.get("check") or not any(OP_KEY in benchmark for benchmark in benchmarks.values()):
                     _mark_discovered(environments)
                     return benchmarks

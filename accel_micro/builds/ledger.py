@@ -180,7 +180,9 @@ class Ledger:
         if name in CHANNELS:
             builds = self.ordered(name)
             if not builds:
-                raise UnknownBuild(f"no {name} build is known yet")
+                raise UnknownBuild(
+                    f"no {name} build is known yet; `accel-micro builds sync` asks the indexes"
+                )
             return builds[-1]
         version = public_version(name)
         digits = name.replace("-", "") if re.fullmatch(r"\d{4}-\d\d-\d\d|\d{8}", name) else None

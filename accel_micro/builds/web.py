@@ -1,6 +1,7 @@
 """Fetching by HTTP: pages, parts of files and whole files, with retries, limits and sentences for people."""
 
 import contextlib
+import logging
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,9 @@ from requests.adapters import HTTPAdapter
 from requests.exceptions import ChunkedEncodingError
 from urllib3.exceptions import MaxRetryError
 from urllib3.util import Retry
+
+logging.getLogger("urllib3").setLevel(logging.ERROR)
+"""Its warnings about retries would come out of asv's log as templates; what is given up is said in a sentence."""
 
 TIMEOUT_SECONDS: Final = (10.0, 60.0)
 """To connect, and between two pieces of an answer."""

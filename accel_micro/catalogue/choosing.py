@@ -66,7 +66,7 @@ def choose(
     except re.error as error:
         raise NotOneCase(f"{text!r} is no regular expression: {error}") from None
     found = list(_found(ops, pattern, devices, dtypes, profile))
-    return _only(text, found, devices, _like(text, [benchmark.op.name for benchmark in ops]))
+    return _only(text, found, devices, like(text, [benchmark.op.name for benchmark in ops]))
 
 
 def _cases(
@@ -110,10 +110,11 @@ def _is_run(benchmark: type[OpBenchmark], case: Case, profile: Profile | None) -
     return profile is None or (case.dtype, case.shape) in profile.runs(case.device, op.lists, op.dtypes)
 
 
-def _like(text: str, names: Sequence[str]) -> list[str]:
-    """Ops whose name, or what follows its family, is much like the first word of a text."""
+def like(text: str, names: Sequence[str]) -> list[str]:
+    """Ops whose name, or what follows its family, is much like the first word of a text; families too."""
     word = text.split()[0] if text.split() else ""
     known = {part: name for name in names for part in (name, name.rpartition(".")[2])}
+    known.update({family: family for family in (name.partition(".")[0] for name in names)})
     return list(dict.fromkeys(known[part] for part in get_close_matches(word, known, n=3, cutoff=0.7)))
 
 

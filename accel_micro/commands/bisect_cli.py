@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
 
 from accel_micro.commands.bisect_answer import answer_of, write
 from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, Room, reported, say_error, say_note, stderr
+from accel_micro.commands.help import Command, Group, write_parameters
 
 if TYPE_CHECKING:
     from accel_micro.commands.bisect import Request
@@ -16,10 +16,32 @@ if TYPE_CHECKING:
     from accel_micro.results.questions import Question
 
 RUN: Final = "run"
+_EXITS: Final = (
+    "Exits with 0 when a pair was confirmed; with 4 when the ends were not shown to differ, or it stayed undecided; "
+    "with 3 when builds cannot be run; with 130 when interrupted, and --resume goes on."
+)
+_EXAMPLES: Final = """\
+accel-micro bisect 'attention.sdpa forward float32 gpt2' --good 20261101 --bad 20261127
+accel-micro bisect 'matmul.mm .* m=1024' --device cuda
+accel-micro bisect --script ./check.py --good 2.12.0 --bad 2.13.0
+accel-micro bisect --resume"""
 
 
-class _RunByDefault(TyperGroup):
-    """`accel-micro bisect BENCHMARK` is `accel-micro bisect run BENCHMARK`."""
+class _RunByDefault(Group):
+    """`accel-micro bisect BENCHMARK` is `accel-micro bisect run BENCHMARK`, and its help has the options of that."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Those of `run`: nobody needs to write the word."""
+        return self.commands[RUN].collect_usage_pieces(ctx)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Those of `run`, then what else can be done with a bisection."""
+        write_parameters(self.commands[RUN], ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The examples of `run`."""
+        self.commands[RUN].format_epilog(ctx, formatter)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put `run` before what is not a command's name or a plea for help."""
@@ -30,7 +52,8 @@ class _RunByDefault(TyperGroup):
 
 app = typer.Typer(
     name="bisect",
-    help="Find the build that made an op slower, or made it fail. `bisect BENCHMARK …` is `bisect run BENCHMARK …`.",
+    help="Find the build that made an op slower, or made it fail: builds run by turns until fresh processes confirm it."
+    f"\n\n{_EXITS}",
     no_args_is_help=True,
     cls=_RunByDefault,
 )
@@ -42,6 +65,13 @@ class Format(str, Enum):
     text = "text"
     json = "json"
     markdown = "markdown"
+
+
+class LogFormat(str, Enum):
+    """How the log of a bisection is written."""
+
+    text = "text"
+    json = "json"
 
 
 class Metric(str, Enum):
@@ -64,9 +94,12 @@ class Regress(str, Enum):
     error = "error"
 
 
-Config = Annotated[Path | None, typer.Option(help="asv's configuration; else the nearest asv.conf.json.")]
+Config = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
+]
 Out = Annotated[
-    Path | None, typer.Option(help="Folder that holds the results, else that of the configuration.")
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Folder that holds the results, else that of the configuration."),
 ]
 OutputFormat = Annotated[Format, typer.Option(help="Form of the answer on standard output.")]
 Name = Annotated[str | None, typer.Argument(help="A bisection, or how its name begins; else the last one.")]
@@ -75,7 +108,7 @@ MaxRuns = Annotated[
 ]
 
 
-@app.command(RUN)
+@app.command(RUN, cls=Command, hidden=True, epilog=_EXAMPLES)
 def run(
     benchmark: Annotated[
         str | None,
@@ -86,9 +119,14 @@ def run(
     ] = None,
     good: Annotated[
         str | None,
-        typer.Option(help="A build that was good; without it, one is looked for further and further back."),
+        typer.Option(
+            metavar="BUILD",
+            help="A build that was good; without it, one is looked for further and further back.",
+        ),
     ] = None,
-    bad: Annotated[str | None, typer.Option(help="A build that is bad, else the newest nightly.")] = None,
+    bad: Annotated[
+        str | None, typer.Option(metavar="BUILD", help="A build that is bad, else the newest nightly.")
+    ] = None,
     from_report: Annotated[
         bool,
         typer.Option(
@@ -107,8 +145,9 @@ def run(
     script: Annotated[
         Path | None,
         typer.Option(
+            metavar="FILE",
             help="A check of your own, run by each build's Python: it ends with 0 good, 125 skip, else bad; "
-            "with --regress slower, faster or either the number on its last line counts."
+            "with --regress slower, faster or either the number on its last line counts.",
         ),
     ] = None,
     from_explain: Annotated[
@@ -118,20 +157,20 @@ def run(
         ),
     ] = None,
     op: Annotated[
-        int, typer.Option(min=1, help="Which operator of --from-explain, the costliest first.")
+        int, typer.Option(min=1, metavar="N", help="Which operator of --from-explain, the costliest first.")
     ] = 1,
     argument: Annotated[list[str] | None, typer.Option(help="Argument of the script, repeatable.")] = None,
     timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds that a run of the script may take.")
+        float, typer.Option(min=0.1, metavar="SECONDS", help="How long a run of the script may take.")
     ] = 600.0,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a bisection, or work on one that runs elsewhere.")
     ] = False,
     error_rate: Annotated[
-        float, typer.Option(help="How often a pair may be named that does not differ.")
+        float, typer.Option(metavar="SHARE", help="How often a pair may be named that does not differ.")
     ] = 0.05,
     max_runs: MaxRuns = None,
-    seed: Annotated[int, typer.Option(help="Draws the order of builds.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Draws the order of builds.")] = 0,
     sync: Annotated[bool, typer.Option(help="Ask the indexes for builds and their commits first.")] = True,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be searched, and do nothing.")
@@ -242,10 +281,12 @@ def run(
     raise typer.Exit(bisecting.EXIT_CODES[result.kind])
 
 
-@app.command()
+@app.command(cls=Command, epilog="accel-micro bisect log")
 def log(
     name: Name = None,
-    format: Annotated[Format, typer.Option(help="text, or json: the events as they are kept.")] = Format.text,
+    format: Annotated[
+        LogFormat, typer.Option(help="text, or json: the events as they are kept.")
+    ] = LogFormat.text,
     config: Config = None,
     out: Out = None,
 ) -> None:
@@ -259,14 +300,14 @@ def log(
             bisection, question = _found(Path(room.conf.results_dir), name)
         except NoBisection as error:
             _wrong(str(error))
-        if format is Format.json:
+        if format is LogFormat.json:
             typer.echo(bisection.path.read_text(encoding="utf-8"), nl=False)
             return
         for line in lines(bisection.all_events(), question):
             typer.echo(line)
 
 
-@app.command()
+@app.command(cls=Command, epilog="accel-micro bisect replay --format markdown > issue.md")
 def replay(
     name: Name = None,
     format: OutputFormat = Format.text,
@@ -292,7 +333,7 @@ def replay(
     raise typer.Exit(bisecting.EXIT_CODES[answer.result.kind])
 
 
-@app.command("list")
+@app.command("list", cls=Command, epilog="accel-micro bisect list")
 def list_bisections(config: Config = None, out: Out = None) -> None:
     """List the bisections beside the results, from old to new, each with its answer so far."""
     from accel_micro.commands import bisect as bisecting

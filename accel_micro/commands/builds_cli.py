@@ -17,6 +17,7 @@ from accel_micro.commands.common import (
     stderr,
     stdout,
 )
+from accel_micro.commands.help import Command, Group
 
 if TYPE_CHECKING:
     from accel_micro.builds import Wheel
@@ -25,7 +26,9 @@ SHOWN: Final = 30
 
 app = typer.Typer(
     name="builds",
-    help="Torch builds: nightlies, releases and your own. The ledger beside the results remembers them all.",
+    cls=Group,
+    help="Which builds of torch there are: nightlies, releases and your own. The ledger, a file beside the results, "
+    "remembers them all.",
     no_args_is_help=True,
 )
 
@@ -54,31 +57,44 @@ Ranges = Annotated[
 Index = Annotated[
     list[str] | None,
     typer.Option(
-        help="Index or folder of wheels, repeatable; {variant} stands for each. Else as configured."
+        metavar="URL",
+        help="Index or folder of wheels, repeatable; {variant} stands for each. Else as configured.",
     ),
 ]
 Variant = Annotated[
-    str | None, typer.Option(help="cpu, cu130, …, several, or auto: what this machine can run.")
+    str | None,
+    typer.Option(
+        help="For what its wheels are made: cpu, cu130, …, several with commas, or auto: what this machine can run."
+    ),
 ]
 Python = Annotated[list[str] | None, typer.Option(help="Python whose wheels are meant, repeatable.")]
-Config = Annotated[Path | None, typer.Option(help="asv's configuration; else the nearest asv.conf.json.")]
-Out = Annotated[Path | None, typer.Option(help="Folder for results, else that of the configuration.")]
+Config = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
+]
+Out = Annotated[
+    Path | None, typer.Option(metavar="FOLDER", help="Folder for results, else that of the configuration.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 OutputFormat = Annotated[Format, typer.Option(help="For people or for programs.")]
 
 
-@app.command()
+@app.command(
+    cls=Command, epilog="accel-micro builds sync\naccel-micro builds sync --variant cpu,cu130 --no-commits"
+)
 def sync(
     index: Index = None,
     variant: Variant = None,
     python: Python = None,
     commits: Annotated[bool, typer.Option(help="Ask each new wheel for its PyTorch commit.")] = True,
     clone: Annotated[
-        Path | None, typer.Option(help="Clone of PyTorch whose branch nightly tells commits of main.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Clone of PyTorch whose branch nightly tells commits of main."),
     ] = None,
     accept: Annotated[
         list[str] | None,
-        typer.Option(help="Take this file although another was known by its name; repeatable."),
+        typer.Option(
+            metavar="FILE", help="Take this file although another was known by its name; repeatable."
+        ),
     ] = None,
     dry_run: DryRun = False,
     format: OutputFormat = Format.table,
@@ -154,14 +170,18 @@ def sync(
         raise typer.Exit(ENVIRONMENT)
 
 
-@app.command("list")
+@app.command(
+    "list", cls=Command, epilog="accel-micro builds list nightly --last 5\naccel-micro builds list --measured"
+)
 def list_builds(
     ranges: Ranges = None,
     channel: Annotated[Channel | None, typer.Option(help="Only builds of this channel.")] = None,
     measured: Annotated[
         bool | None, typer.Option("--measured/--unmeasured", help="Only builds with, or without, results.")
     ] = None,
-    last: Annotated[int, typer.Option(min=0, help="Show the newest only; 0 shows all.")] = SHOWN,
+    last: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Show the newest N only; 0 shows all.")
+    ] = SHOWN,
     variant: Variant = None,
     python: Python = None,
     format: OutputFormat = Format.table,
@@ -194,7 +214,7 @@ def list_builds(
         say_note(problem)
 
 
-@app.command()
+@app.command(cls=Command, epilog="accel-micro builds show 20261105")
 def show(
     name: Annotated[
         str, typer.Argument(help="A version, a nightly's date, a channel's name, or the start of an id.")
@@ -218,10 +238,13 @@ def show(
         print_build(row, wheels, stdout())
 
 
-@app.command()
+@app.command(cls=Command, epilog="accel-micro builds archive nightly --to wheels --dry-run")
 def archive(
     ranges: Annotated[list[str], typer.Argument(help="Builds to keep: versions, dates, channels or ranges.")],
-    to: Annotated[Path, typer.Option(help="Folder for the wheels; it becomes an index for us, pip and uv.")],
+    to: Annotated[
+        Path,
+        typer.Option(metavar="FOLDER", help="Folder for the wheels; it becomes an index for us, pip and uv."),
+    ],
     variant: Variant = None,
     python: Python = None,
     dry_run: DryRun = False,
@@ -290,7 +313,7 @@ def archive(
         raise typer.Exit(ENVIRONMENT)
 
 
-@app.command()
+@app.command(cls=Command, epilog="accel-micro builds add ~/pytorch/.venv")
 def add(
     path: Annotated[Path, typer.Argument(help="A wheel of torch, a Python, or an environment's folder.")],
     accept: Annotated[
@@ -318,10 +341,15 @@ def add(
         typer.echo(f"{'Would add' if dry_run else 'Added'} {build.channel} build {what}: {build.id}")
 
 
-@app.command()
+@app.command(cls=Command, epilog="accel-micro builds prune --limit 20 --dry-run")
 def prune(
     limit: Annotated[
-        float | None, typer.Option(min=0, help="Gigabytes that environments may take; else the usual limit.")
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="GIGABYTES",
+            help="What environments may take, else ACCEL_MICRO_ENVIRONMENTS_GB, else 50.",
+        ),
     ] = None,
     dry_run: DryRun = False,
     format: OutputFormat = Format.table,

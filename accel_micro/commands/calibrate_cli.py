@@ -35,16 +35,20 @@ def calibrate(
         float | None,
         typer.Option(
             min=0.01,
+            metavar="MINUTES",
             help=f"Time for each device.  [default: {MINUTES:g}, without end if --processes is given]",
         ),
     ] = None,
-    processes: Annotated[int | None, typer.Option(min=1, help="Processes of a case at most.")] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Processes of a case at most.")
+    ] = None,
     format: Annotated[Format, typer.Option(help="For people or for programs.")] = Format.text,
     config: Annotated[
-        Path | None, typer.Option(help="asv's configuration; else the nearest asv.conf.json.")
+        Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for results, else that of the configuration.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder for results, else that of the configuration."),
     ] = None,
 ) -> None:
     """Compare the installed torch with itself to learn what this machine can show, and how far to trust it.

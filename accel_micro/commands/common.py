@@ -104,8 +104,25 @@ def reported() -> Iterator[None]:
         say_error(str(problem))
         raise typer.Exit(WRONG_USE) from None
     except (ArchiveBusy, BrokenWheel, ChangedFile, NoInterpreter, OSError, Unreachable, UvError) as problem:
-        say_error(str(problem))
+        say_error(sentence(problem))
         raise typer.Exit(ENVIRONMENT) from None
+
+
+def need_torch() -> None:
+    """Leave with `ENVIRONMENT` where this interpreter has no torch. Does not import it."""
+    import importlib.util
+    import sys
+
+    if importlib.util.find_spec("torch") is None:
+        say_error(f"{sys.executable} has no torch; install it: {sys.executable} -m pip install torch")
+        raise typer.Exit(ENVIRONMENT)
+
+
+def sentence(problem: Exception) -> str:
+    """What an exception says, without the number of the system's error."""
+    if isinstance(problem, OSError) and problem.strerror and problem.filename:
+        return f"{problem.filename}: {problem.strerror}"
+    return str(problem)
 
 
 def compiled(patterns: "Sequence[str]", option: str = "") -> "list[re.Pattern[str]]":

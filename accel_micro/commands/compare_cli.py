@@ -46,7 +46,8 @@ SIDE_HELP = "A build (version, date, HEAD, release, nightly, start of an id), a 
 def compare(
     baseline: Annotated[str | None, typer.Argument(help=SIDE_HELP, show_default=False)] = None,
     contender: Annotated[
-        str | None, typer.Argument(help="The same kind of thing.", show_default=False)
+        str | None,
+        typer.Argument(help="What it is compared with: the same kind of thing.", show_default=False),
     ] = None,
     history: Annotated[
         bool,
@@ -73,12 +74,20 @@ def compare(
     ] = None,
     clock: Annotated[
         list[Clock] | None,
-        typer.Option(help="Clock that is compared, repeatable; else throughput, dispatch and device."),
+        typer.Option(
+            metavar="CLOCK",
+            help="throughput, dispatch, device, latency or all; repeatable. Else the first three, where there are any.",
+        ),
     ] = None,
     tolerance: Annotated[
-        float | None, typer.Option(help="Relative difference that does not matter, else the machine's own.")
+        float | None,
+        typer.Option(
+            metavar="SHARE", help="Relative difference that does not matter, else the machine's own."
+        ),
     ] = None,
-    alpha: Annotated[float, typer.Option(help="Share of false ones among what is called different.")] = 0.01,
+    alpha: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of false ones among what is called different.")
+    ] = 0.01,
     all_rows: Annotated[bool, typer.Option("--all", help="List all rows, invariant ones too.")] = False,
     measure: Annotated[
         bool,
@@ -90,15 +99,17 @@ def compare(
     fail_on: Annotated[
         FailOn | None,
         typer.Option(
-            help="Exit with 1 when there is a regression (with --confirm: a confirmed one), with 4 when all is open."
+            metavar="regression",
+            help="Exit with 1 when there is a regression (with --confirm: a confirmed one), with 4 when all is open.",
         ),
     ] = None,
     format: Annotated[Format, typer.Option(help="Form of the report on standard output.")] = Format.table,
     config: Annotated[
-        Path | None, typer.Option(help="asv's configuration; else the nearest asv.conf.json.")
+        Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder that holds the results, else that of the configuration.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder that holds the results, else that of the configuration."),
     ] = None,
 ) -> None:
     """Say which cases are slower, faster or the same, from stored results, and which are not decided.

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accel_micro.commands.common import ENVIRONMENT, Room, reported, say_error, say_note
+from accel_micro.commands.common import ENVIRONMENT, Room, need_torch, reported, say_error, say_note
 
 if TYPE_CHECKING:
     from accel_micro.catalogue.coverage import Coverage
@@ -16,7 +16,7 @@ def coverage(
         Path | None, typer.Argument(help="File to write, such as docs/coverage.md; else standard output.")
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="asv's configuration; else the nearest asv.conf.json.")
+        Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
     ] = None,
 ) -> None:
     """Say where the suite times what torch's operator benchmark and the reference models run, or why it does not.
@@ -24,17 +24,21 @@ def coverage(
     Runs every op and every model once on the CPU, which takes a minute or two. What is missing is also said on standard
     error. Exits with 0; with 3 when the suite cannot be imported or keeps no such lists.
     """
+    need_torch()
     import torch
 
     from accel_micro.report.coverage import to_markdown
 
     with reported():
+        if page is not None:
+            page.parent.mkdir(parents=True, exist_ok=True)  # rather than after minutes
         found = _cover(Path(Room.of(config, None).conf.benchmark_dir))
     text = to_markdown(found, torch.__version__.partition("+")[0])
     if page is None:
         typer.echo(text, nl=False)
     else:
-        page.write_text(text, encoding="utf-8")
+        with reported():
+            page.write_text(text, encoding="utf-8")
     for row in found.missing:
         say_note(f"missing: {row.name} ({', '.join(row.source)}): {', '.join(row.missing)}")
     for sentence in found.stale:

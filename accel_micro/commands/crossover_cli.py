@@ -47,13 +47,15 @@ def crossover(
         typer.Argument(help=f"{SIDE_HELP} Without it the CPU, and then the accelerator.", show_default=False),
     ] = None,
     contender: Annotated[
-        str | None, typer.Argument(help="The same kind of thing.", show_default=False)
+        str | None,
+        typer.Argument(help="What it is compared with: the same kind of thing.", show_default=False),
     ] = None,
     device: Annotated[
-        str | None, typer.Option(help="Device of two dtypes, else the accelerator, else the CPU.")
+        str | None,
+        typer.Option(help="Device on which two dtypes are compared, else the accelerator, else the CPU."),
     ] = None,
-    dtype: Annotated[str, typer.Option(help="Dtype of two devices.")] = "float32",
-    direction: Annotated[Direction, typer.Option(help="What of an op is timed.")] = Direction.forward,
+    dtype: Annotated[str, typer.Option(help="Dtype in which two devices are compared.")] = "float32",
+    direction: Annotated[Direction, typer.Option(help="Which pass of an op is timed.")] = Direction.forward,
     bench: Annotated[
         list[str] | None,
         typer.Option(
@@ -65,20 +67,30 @@ def crossover(
         float, typer.Option(min=0.01, metavar="MINUTES", help="Most time that measuring takes for all ops.")
     ] = 10.0,
     factor: Annotated[
-        float, typer.Option(help="From one end of a crossing's interval to the other: narrow enough.")
+        float,
+        typer.Option(
+            help="A crossing is known well enough when its interval's upper end ÷ its lower end is this at most."
+        ),
     ] = 1.2,
     tolerance: Annotated[
-        float | None, typer.Option(help="Relative difference that does not matter, else the machine's own.")
+        float | None,
+        typer.Option(
+            metavar="SHARE", help="Relative difference that does not matter, else the machine's own."
+        ),
     ] = None,
     alpha: Annotated[
-        float, typer.Option(help="How often, at most, any size of an op is called for the wrong side.")
+        float,
+        typer.Option(
+            metavar="SHARE", help="How often, at most, any size of an op is called for the wrong side."
+        ),
     ] = 0.05,
     format: Annotated[Format, typer.Option(help="Form of the report on standard output.")] = Format.table,
     config: Annotated[
-        Path | None, typer.Option(help="asv's configuration; else the nearest asv.conf.json.")
+        Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for results and pages, else those of the configuration.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder for results and pages, else those of the configuration."),
     ] = None,
 ) -> None:
     """Find the size from which on one device, or one dtype, is faster than the other, for each op.

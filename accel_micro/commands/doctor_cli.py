@@ -20,7 +20,9 @@ class Format(str, Enum):
 
 def doctor(
     format: Annotated[Format, typer.Option(help="For people or for programs.")] = Format.text,
-    interval: Annotated[float, typer.Option(min=0.01, help="Seconds to watch what else runs.")] = 1.0,
+    interval: Annotated[
+        float, typer.Option(min=0.01, metavar="SECONDS", help="How long to watch what else runs.")
+    ] = 1.0,
     sync: Annotated[
         bool,
         typer.Option(

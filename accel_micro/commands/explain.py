@@ -10,7 +10,7 @@ from accel_micro.explain.setting import Setting
 if TYPE_CHECKING:
     from accel_micro.explain.batches import Fit, Switch, Tried
     from accel_micro.explain.capture import Capture, Row
-    from accel_micro.explain.capturing.taking import Request
+    from accel_micro.explain.capturing.taking import CannotCapture, Request
     from accel_micro.explain.causes import Ablation, Cause
     from accel_micro.explain.explanation import Explanation
 
@@ -39,8 +39,12 @@ def capture(request: "Request", settings: Sequence[Setting], tell: Told) -> "lis
         CannotCapture: a process failed. DeviceBusy: another run holds a device.
     """
     from accel_micro.asv_plugin.locking import DeviceLocks
-    from accel_micro.explain.capturing.taking import take
+    from accel_micro.explain.capturing.taking import CannotCapture, take
 
+    for setting in settings:  # rather than when its turn comes: the other side has been measured by then
+        # XLA is asked in its process alone: what opens a TPU here would hold it.
+        if not {"build", "python"} & set(setting.switches) and not setting.device.startswith("xla"):
+            _check_device(setting.device, CannotCapture)
     locks = DeviceLocks()
     locks.acquire({setting.device for setting in settings})
     try:
@@ -49,6 +53,18 @@ def capture(request: "Request", settings: Sequence[Setting], tell: Told) -> "lis
         )
     finally:
         locks.release()
+
+
+def _check_device(name: str, cannot: "type[CannotCapture]") -> None:
+    """Raises CannotCapture where this environment's torch has no such device."""
+    from accel_micro import devices
+
+    try:
+        reason = devices.get(name).unavailable()
+    except devices.UnknownDevice as error:
+        raise cannot(str(error), wrong_use=True) from None
+    if reason is not None:
+        raise cannot(reason)
 
 
 def explain_files(first: "Capture", second: "Capture") -> Explained:

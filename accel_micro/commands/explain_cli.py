@@ -7,45 +7,46 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, reported, say_error, say_note
+from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, need_torch, reported, say_error, say_note
+from accel_micro.models import NAMES
 
 if TYPE_CHECKING:
     from accel_micro.commands.explain import Explained
     from accel_micro.explain.capturing.taking import Request
     from accel_micro.explain.setting import Setting
 
+MODEL_HELP = f"A reference network ({', '.join(NAMES)}), or package.module:function that returns a Model."
 SETTING_HELP = "A device, or switches that differ: 'cuda', 'batch=64', 'onednn=off threads=1'."
 Training = Annotated[
     bool, typer.Option("--training/--inference", help="A training step, or forward alone as in use.")
 ]
 Processes = Annotated[
-    int, typer.Option(min=1, help="Fresh processes a side; from three on they have an interval.")
+    int, typer.Option(min=1, metavar="N", help="Fresh processes a side; from three on they have an interval.")
 ]
-Budget = Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="For the blocks of a process.")]
+Budget = Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="How long a process measures.")]
 Replay = Annotated[
     float | None,
     typer.Option(
         min=0.0,
         metavar="SECONDS",
-        help="For replays and checks of single ops, once a side; 30, and 120 on an accelerator.",
+        help="How long single ops are replayed and checked, once a side.  [default: 30, on an accelerator 120]",
         show_default=False,
     ),
 ]
 Loader = Annotated[
     str,
     typer.Option(
-        metavar="PACKAGE.MODULE:FUNCTION", help="Returns batches; loading and transfer are timed too."
+        metavar="PACKAGE.MODULE:FUNCTION",
+        help="A function that returns batches; loading and transfer are then timed too.",
     ),
 ]
 
 
 def capture(
-    model: Annotated[
-        str, typer.Argument(help="A reference network, or package.module:function that returns a Model.")
-    ],
-    out: Annotated[Path, typer.Option("-o", "--out", help="File to write.")],
+    model: Annotated[str, typer.Argument(help=MODEL_HELP)],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="File to write.")],
     device: Annotated[str, typer.Option(help="Device to run on.")] = "cpu",
-    batch: Annotated[int, typer.Option(min=1, help="Examples in a batch.")] = 4,
+    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Examples in a batch.")] = 4,
     set: Annotated[
         str, typer.Option("--set", metavar="SWITCHES", help="Switches, such as 'threads=1 foreach=on'.")
     ] = "",
@@ -64,6 +65,8 @@ def capture(
     from accel_micro.explain import file
 
     with _reported():
+        out.parent.mkdir(parents=True, exist_ok=True)  # rather than after minutes
+        need_torch()
         setting = _setting(set, device, batch)
         request = _request(model, training, processes, budget, replay, loader)
         with with_builds([setting], _tell) as settings:
@@ -78,17 +81,17 @@ def capture(
 def explain(
     baseline_file: Annotated[
         Path | None,
-        typer.Argument(metavar="[BASELINE]", help="A capture; else --model is measured.", show_default=False),
+        typer.Argument(metavar="BASELINE", help="A capture; else --model is measured.", show_default=False),
     ] = None,
     contender_file: Annotated[
-        Path | None, typer.Argument(metavar="[CONTENDER]", help="Another capture.", show_default=False)
+        Path | None, typer.Argument(metavar="CONTENDER", help="Another capture.", show_default=False)
     ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="A reference network, or package.module:function that returns a Model.")
-    ] = None,
+    model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
     baseline: Annotated[str, typer.Option(metavar="SETTING", help=SETTING_HELP)] = "cpu",
     contender: Annotated[str, typer.Option(metavar="SETTING", help=SETTING_HELP)] = "",
-    batch: Annotated[int, typer.Option(min=1, help="Examples in a batch, where a side does not say.")] = 4,
+    batch: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Examples in a batch, where a side does not say.")
+    ] = 4,
     batches: Annotated[
         str,
         typer.Option(
@@ -114,15 +117,23 @@ def explain(
     published: Annotated[
         bool,
         typer.Option(
-            "--published", help="What times that others published allow; BASELINE may be a file of yours."
+            "--published",
+            help="Say instead what times that others published allow; BASELINE may be a file of yours.",
         ),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Write JSON to standard output, for programs and `bisect --from-explain`."
+        ),
+    ] = False,
 ) -> None:
     """Say why a model is faster on one side than on the other: which ops, how much Python, what is unexplained.
 
-    Two captures, which may come from two machines; or --model with two settings, measured here by turns. Exits with 0;
-    with 2 on wrong use; with 3 when a side cannot be run here; with 4 when no difference is shown.
+    Two captures, which may come from two machines; or --model with two settings, measured here by turns.
+
+    Exits with 0 when there is a difference, or is shown to be none; with 4 when that stays open; with 2 on wrong use;
+    with 3 when a side cannot be run here; with 130 when interrupted before each side had a process.
     """
     if published:
         with _reported():
@@ -133,6 +144,8 @@ def explain(
             )
         return
     with _reported():
+        for folder in filter(None, (save, page and page.parent)):
+            folder.mkdir(parents=True, exist_ok=True)
         found = _explained(
             baseline_file, contender_file, model, baseline, contender, batch, batches, confirm, save,
             lambda name: _request(name, training, processes, budget, replay, loader),
@@ -173,6 +186,7 @@ def _explained(
         return explaining.explain_files(file.read(first), file.read(second))
     if model is None:
         _wrong("name two captures, or a --model to measure here")
+    need_torch()
     if batches:
         sizes = sorted(
             {int(size) for size in batches.split(",") if size.strip().isdecimal() and int(size) > 0}

@@ -14,6 +14,7 @@ from accel_micro.commands.common import (
     ProfileName,
     Room,
     compiled,
+    need_torch,
     reported,
     say_error,
 )
@@ -49,16 +50,18 @@ def ops(
     cases: Annotated[bool, typer.Option("--cases", help="List each case too.")] = False,
     format: Annotated[Format, typer.Option(help="Form of the list on standard output.")] = Format.table,
     config: Annotated[
-        Path | None, typer.Option(help="asv's configuration; else the nearest asv.conf.json.")
+        Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder that holds the results, else that of the configuration.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder that holds the results, else that of the configuration."),
     ] = None,
 ) -> None:
     """List the ops of the suite, which cases a profile runs of each, and about how long that takes here.
 
     Exits with 0; with 2 when nothing is of that name; with 3 when the suite cannot be imported.
     """
+    need_torch()
     from rich.console import Console
 
     from accel_micro import profiles

@@ -1,5 +1,6 @@
 """`accel-micro quick`: run the suite through asv on the installed torch, show a table, publish a page."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -189,4 +190,5 @@ def _publish(
         return
     console.print(f"Report:  {page.as_uri()}", soft_wrap=True)
     console.print(f"Results: {outcome.results}", soft_wrap=True)
-    console.print("History over builds: accel-micro preview", soft_wrap=True)
+    where = "" if request.out is None else f" --out {shlex.quote(str(request.out))}"
+    console.print(f"History over builds: accel-micro preview{where}", soft_wrap=True, markup=False)

@@ -11,16 +11,21 @@ from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, Room, reported, 
 def report(
     baseline: Annotated[
         str | None,
-        typer.Option(help="Build that is compared with: version, date, start of an id; else the one before."),
+        typer.Option(
+            metavar="BUILD",
+            help="Build that is compared with: version, date, start of an id; else the one before.",
+        ),
     ] = None,
     contender: Annotated[
-        str | None, typer.Option(help="Build that is compared, else the newest of each channel.")
+        str | None,
+        typer.Option(metavar="BUILD", help="Build that is compared, else the newest of each channel."),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="asv's configuration; else the nearest asv.conf.json.")
+        Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for results and pages, else those of the configuration.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder for results and pages, else those of the configuration."),
     ] = None,
 ) -> None:
     """Write pages about all results that open without a server: verdicts, histories, builds, machines.

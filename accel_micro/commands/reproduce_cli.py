@@ -5,7 +5,15 @@ from typing import Annotated
 
 import typer
 
-from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, ProfileName, Room, reported, say_error
+from accel_micro.commands.common import (
+    ENVIRONMENT,
+    WRONG_USE,
+    ProfileName,
+    Room,
+    need_torch,
+    reported,
+    say_error,
+)
 
 
 def reproduce(
@@ -22,14 +30,14 @@ def reproduce(
         ),
     ] = None,
     dtype: Annotated[
-        list[str] | None, typer.Option(help="Dtype that it looks at, repeatable; else all.")
+        list[str] | None, typer.Option(help="Dtype that an expression looks at, repeatable; else all.")
     ] = None,
     profile: Annotated[
-        ProfileName | None, typer.Option(help="Look at the cases of that profile alone.")
+        ProfileName | None, typer.Option(help="Profile whose cases an expression looks at, else all.")
     ] = None,
-    note: Annotated[str, typer.Option(help="What the script's heading says of it besides.")] = "",
+    note: Annotated[str, typer.Option(metavar="TEXT", help="A sentence for the script's heading.")] = "",
     config: Annotated[
-        Path | None, typer.Option(help="asv's configuration; else the nearest asv.conf.json.")
+        Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
     ] = None,
 ) -> None:
     """Print a script that times one case with torch alone: to paste into a bug report, to run under two builds.
@@ -37,6 +45,7 @@ def reproduce(
     Exits with 0; with 2 when not exactly one case matches, or it cannot do without accel-micro; with 3 when the suite
     cannot be imported.
     """
+    need_torch()
     from accel_micro import profiles
     from accel_micro.catalogue import NotASuite, NotOneCase, choose, load
     from accel_micro.catalogue.standalone import NotStandalone

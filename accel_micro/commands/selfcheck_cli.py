@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, say_error, stderr
+from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, need_torch, say_error, stderr
 
 INTERRUPTED = 130
 FOLDER = Path("selfcheck")
@@ -34,12 +34,15 @@ def selfcheck(
         float, typer.Option(min=1.0, metavar="SECONDS", help="About how long all of it may take.")
     ] = 600.0,
     format: Annotated[Format, typer.Option(help="Form of the report on standard output.")] = Format.table,
-    out: Annotated[Path, typer.Option(help="Folder for the page and the Markdown.")] = FOLDER,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder for the page and the Markdown.")
+    ] = FOLDER,
 ) -> None:
-    """Hold ourselves against our peers on this machine: stopwatches, verdicts, searches, cost; a page and a table.
+    """Hold accel-micro against its peers on this machine: stopwatches, verdicts, searches, cost; a page and a table.
 
     Exits with 0; with 3 when no section has an answer; with 130 when interrupted, and what was found is shown.
     """
+    need_torch()
     from accel_micro.commands.selfcheck import Request, check
     from accel_micro.devices.base import DeviceUnavailable, UnknownDevice
     from accel_micro.report.selfcheck import render, to_markdown

@@ -66,7 +66,8 @@ def find(request: HistoryRequest, results: Path, ledger: "Ledger") -> "Changes":
     )
     if not histories:
         asked = ", ".join(filter(None, (request.range, request.machine, request.device, *request.bench)))
-        raise NothingMeasured(f"{results} holds no results" + (f" of {asked}" if asked else ""))
+        found = f"no results of {asked}" if asked else "no results yet; run `accel-micro quick` or `asv run`"
+        raise NothingMeasured(f"{results} holds {found}")
     floors: dict[tuple[str, str], float] = {}
 
     def floor(machine: str, device: str) -> float:

@@ -260,7 +260,7 @@ def _unknown(name: str, inventory: Inventory) -> str:
     return (
         f"nothing is called {name!r}; measured builds: {_versions(inventory, measured)}; "
         f"devices: {', '.join(DEVICE_KINDS)}; dtypes: {', '.join(dict.fromkeys(DTYPES.values()))}; "
-        f"machines: {_listed(inventory.measured)}"
+        f"machines: {_listed(inventory.measured)}; `asv run BUILD` measures another build"
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from accel_micro.devices import full_speed, store
 from accel_micro.devices.base import Call, Device, QueueTooShort, repeat
+from accel_micro.devices.waiting import LITTLE_WAITING, share_taken_off
 
 _STORE: Final = "peaks"
 _PROTOCOL: Final = 1
@@ -23,6 +24,9 @@ _ACCELERATOR_SIDES: Final = (2048, 4096, 8192)
 _CPU_BYTES: Final = (1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28)
 _ACCELERATOR_BYTES: Final = (1 << 22, 1 << 24, 1 << 26, 1 << 28, 1 << 30)
 _SECONDS_PER_KERNEL: Final = 0.12
+_OVERTIME: Final = 3.0
+"""Times as long as usual a kernel is tried while its thread has waited for a core in every block."""
+_MOST_TAKEN_OFF: Final = 0.5
 _SLOWEST_CALL_SECONDS: Final = 0.5
 _MOST_HELD: Final = 1.5
 
@@ -131,19 +135,27 @@ def _best_rate(device: Device, call: Call, amount: float) -> float | None:
             pass
     calls = max(1, round(2e-3 / once))
     reference = full_speed.establish(full_speed.host_key(), device.probe_host_speed, device.now)
-    best = 0.0
-    end = device.now() + _SECONDS_PER_KERNEL
-    while device.now() < end or not best:
+    clean = disturbed = 0.0
+    begin = device.now()
+    while device.now() < begin + _SECONDS_PER_KERNEL * (1.0 if clean else _OVERTIME) or not (
+        clean or disturbed
+    ):
         before = device.probe_host_speed()
         device.synchronize()
-        start = device.now()
+        waited, own, start = device.waited_seconds(), device.own_waited_seconds(), device.now()
         repeat(device, call, calls)
         device.synchronize()
-        seconds = (device.now() - start) / calls
+        lasted = max(device.now() - start, 1e-9)
+        own = max(0.0, device.own_waited_seconds() - own) / lasted
+        waited = max(0.0, device.waited_seconds() - waited) / lasted
         # A peak seen in a slow moment would call honest results impossible: take it to full speed, never below.
         speed = min(1.0, max(before, device.probe_host_speed()) / reference)
-        best = max(best, amount / seconds / (speed if device.on_cpu else 1.0))
-    return best
+        rate = amount * calls / lasted / (speed if device.on_cpu else 1.0)
+        if not device.on_cpu or waited <= LITTLE_WAITING:
+            clean = max(clean, rate)
+        else:  # as off samples, but for what a block of two milliseconds cannot tell
+            disturbed = max(disturbed, rate / (1.0 - min(share_taken_off(waited, own), _MOST_TAKEN_OFF)))
+    return clean or disturbed
 
 
 def _full_clock(device: Device) -> float:

@@ -8,9 +8,25 @@ nanoseconds, as the second field of `schedstat` (Linux, Documentation/scheduler/
 import os
 from typing import Final
 
+LITTLE_WAITING: Final = 0.02
+"""Share of a block in which some thread may have waited for a core before the block counts as disturbed."""
+
+MOST_TAKEN_OFF: Final = 0.9
+"""Share of a block that is taken off at most: of a thread that hardly ran, little is known."""
+
 _TASKS: Final = "/proc/self/task"
 _THIS_THREAD: Final = "/proc/thread-self/schedstat"
 _MOST_THREADS: Final = 256
+
+
+def share_taken_off(waiting: float, own_waiting: float) -> float:
+    """Share of a block for which the thread that makes the calls had no core, where no other thread waited, else 0.
+
+    Args:
+        waiting: seconds that threads waited, per second of the block. own_waiting: of these, those of that thread.
+    """
+    alone = waiting - own_waiting <= LITTLE_WAITING
+    return min(own_waiting, MOST_TAKEN_OFF) if alone else 0.0
 
 
 def waited_seconds() -> float:

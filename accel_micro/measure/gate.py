@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from accel_micro.devices import waiting
+
 FULL_SPEED: Final = 0.88
 """A block whose slower probe is at least this share of the reference ran at full speed: boost clocks and the probe's
 own jitter spread by some 7 % on a machine with nothing else to do, and a block has two probes."""
@@ -32,11 +34,8 @@ TYPICAL_FULL_SPEED: Final = 0.94
 """Speed of a typical block at full speed, to which slower ones are corrected. The reference is a fast percentile."""
 
 
-LITTLE_WAITING: Final = 0.02
-"""Share of a block in which some thread may have waited for a core before the block counts as disturbed."""
-
-MOST_TAKEN_OFF: Final = 0.9
-"""Share of a block that is taken off at most: of a thread that hardly ran, little is known."""
+LITTLE_WAITING: Final = waiting.LITTLE_WAITING
+MOST_TAKEN_OFF: Final = waiting.MOST_TAKEN_OFF
 
 
 @dataclass(frozen=True)

@@ -217,6 +217,8 @@ def find(results: Path, name: str | None = None) -> Bisection:
         return found[-1]
     if exact or len(found) == 1:
         return (exact or found)[0]
-    listed = ", ".join(one.name for one in known[-8:]) or "none"
+    if not known:
+        raise NoBisection("there are no bisections yet; `accel-micro bisect BENCHMARK` begins one")
+    listed = ", ".join(one.name for one in known[-8:])
     which = "no bisection" if not found else "more than one bisection"
     raise NoBisection(f"there is {which}{'' if name is None else f' called {name!r}'}; there are: {listed}")

@@ -1,3 +1,4 @@
+from collections import Counter
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -70,15 +71,18 @@ def test_a_regular_expression_narrows_it_further(run: state.Run) -> None:
 
 
 def test_when_nothing_is_left_the_reasons_are_counted(run: state.Run) -> None:
-    with pytest.raises(WrongUse, match="2 × profile quick does not run float64 on cpu"):
+    with pytest.raises(WrongUse, match=r"profile quick does not run float64 on cpu \(2 cases\)"):
         selection.select(benchmarks("throughput", regex="cpu.*float64"), [{"devices": {"cpu": HERE}}])
-    with pytest.raises(EnvironmentLacks, match=r"^no case to run: 4 × there is no GPU$"):
+    with pytest.raises(EnvironmentLacks, match=r"^no case to run: there is no GPU \(4 cases\)$"):
         selection.select(benchmarks("throughput", regex="cuda"), [{"devices": {"cuda": ABSENT}}])
 
 
 def test_devices_that_were_not_asked_for_are_not_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(state.DEVICES_VARIABLE, "cuda")
-    with state.running(), pytest.raises(EnvironmentLacks, match=r"^no case to run: 4 × there is no GPU$"):
+    with (
+        state.running(),
+        pytest.raises(EnvironmentLacks, match=r"^no case to run: there is no GPU \(4 cases\)$"),
+    ):
         selection.select(benchmarks("throughput"), [{"devices": {"cpu": HERE, "cuda": ABSENT}}])
 
 
@@ -105,3 +109,24 @@ def test_the_answer_is_found_among_other_output() -> None:
     assert prepare.read(f"a warning\n{answer}\nanother") == {"devices": {"cpu": {}}, "torch": {}}
     for output in ("", "a warning", prepare.MARK + "{torn", prepare.MARK + "[]"):
         assert prepare.read(output) is None
+
+
+@pytest.mark.parametrize("wanted", ["atention", "attention.spda", "spda forward float32"])
+def test_names_that_are_near_are_told(wanted: str) -> None:
+    names = ["attention.sdpa.time_forward", "attention.decode.time_forward", "matmul.mm.time_forward"]
+    said = str(selection._unmatched([wanted], names))
+    assert said.startswith(f"no benchmark matches {wanted}; the nearest names are attention")
+    assert "matmul.mm;" not in said
+
+
+def test_clocks_are_no_reason_where_there_is_another() -> None:
+    told = str(
+        selection._nothing_left(
+            Counter({"cpu has no device clock": 4, "profile quick does not run this shape": 1})
+        )
+    )
+    assert told.startswith("no case to run: profile quick does not run this shape (1 cases). Profiles: quick")
+    assert "--profile" in told
+    assert "has no device clock (4 cases)" in str(
+        selection._nothing_left(Counter({"cpu has no device clock": 4}))
+    )

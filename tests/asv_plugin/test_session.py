@@ -125,7 +125,9 @@ def test_ctrl_c_returns_what_was_measured(suite: Suite) -> None:
     ("arguments", "code", "message"),
     [
         ({"profile": "fast"}, 2, "unknown profile 'fast'"),
-        ({"bench": ["nothing"]}, 2, "no benchmark matches nothing"),
+        ({"bench": ["nothing"]}, 2, "no benchmark matches nothing; `accel-micro ops` lists the ops"),
+        ({"bench": ["ops.wrose"]}, 2, "the nearest names are ops.worse;"),
+        ({"bench": ["("]}, 2, "'(' is no regular expression"),
         ({"devices": ["xpu"]}, 3, "no case to run"),
         ({"config": "gone.json"}, 2, "gone.json is no file"),
     ],

@@ -1,5 +1,6 @@
 """Peaks are measured once, remembered, and looked up by the size of the working set."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -158,3 +159,51 @@ def test_a_peak_is_that_of_the_full_clock(
             return Queue()
 
     assert peaks._best_rate(Hot("cpu"), lambda: None, 1e9) == pytest.approx(factor * 5e11)
+
+
+@pytest.mark.parametrize(
+    ("shares", "others", "rate"),
+    [
+        ([0.4], 0.0, 1e12 / 2e-3),  # the thread that makes the calls waited alone: no call took that time
+        ([0.4], 0.5, 0.6e12 / 2e-3),  # another waited too, and how long it kept the calls is not known
+        ([0.9], 0.0, 0.2e12 / 2e-3),  # hardly ran: little is known, and no more than half is taken off
+        ([0.9, 0.9, 0.0], 0.0, 1e12 / 2e-3),  # one block with a core is enough, if it comes late
+        ([0.0, 0.9], 0.0, 1e12 / 2e-3),
+    ],
+)
+def test_a_peak_is_that_of_a_thread_with_a_core(
+    monkeypatch: pytest.MonkeyPatch, shares: list[float], others: float, rate: float
+) -> None:
+    """Samples are freed of the time without a core; peaks that were not called them impossible on a busy machine."""
+
+    class Busy(Cpu):
+        """Another program has the core for these shares of the blocks in turn. Clocks are virtual."""
+
+        clock = waited = 0.0
+
+        def now(self) -> float:
+            return self.clock
+
+        def own_waited_seconds(self) -> float:
+            return self.waited
+
+        def waited_seconds(self) -> float:
+            return self.waited * (1.0 + others)
+
+        def synchronize(self) -> None:
+            pass
+
+        def probe_host_speed(self) -> float:
+            self.clock += 1e-3
+            return 1000.0
+
+    device, calls = Busy("cpu"), itertools.count()
+
+    def call() -> None:
+        number = next(calls)  # the first is the one that says how many make a block: one
+        share = shares[(number - 1) % len(shares)]
+        device.clock += 2e-3 / (1.0 - share)
+        device.waited += 2e-3 / (1.0 - share) * share
+
+    monkeypatch.setattr(peaks.full_speed, "establish", lambda *_: 1000.0)
+    assert peaks._best_rate(device, call, 1e12) == pytest.approx(rate)

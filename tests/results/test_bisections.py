@@ -111,7 +111,7 @@ def test_a_worker_gives_signs_of_life_while_it_works(tmp_path: Path) -> None:
 
 
 def test_bisections_are_found_by_how_they_begin(tmp_path: Path) -> None:
-    with pytest.raises(NoBisection, match="there is no bisection; there are: none"):
+    with pytest.raises(NoBisection, match="there are no bisections yet"):
         find(tmp_path)
     first, second = begun(tmp_path), begun(tmp_path)
     assert first.name != second.name

@@ -170,7 +170,7 @@ def both_regimes_on_cuda() -> Finding:
         ours=f"device {rate(ours)} warm, {rate(ours_cold)} cold; "
         f"throughput {rate(processes['throughput'].median_seconds)}",
         does=f"warm {word}, cold {word_cold}; dispatch, {quantity(processes['dispatch'].median_seconds, 's')}, is told "
-        "apart. Cases of the suite are warm; cold is a call that the user makes",
+        "apart. The cold call was made for this; the suite has cold cases too",
         good=right and right_cold,
         figures={
             "truth_warm_seconds": truth,
@@ -229,7 +229,7 @@ def both_regimes_on_the_cpu() -> Finding:
         naive=f"{quantity(hot_loop, 's')} in a loop, and nothing about the cache",
         ours=f"{quantity(ours, 's')} warm, {quantity(ours_cold, 's')} cold",
         does=f"both can be read: cold is {ours_cold / ours:.1f} times warm; replayed by explain behind a flush "
-        f"{quantity(flushed, 's')}. Cases of the suite are warm; cold is a call that the user makes",
+        f"{quantity(flushed, 's')}. The cold call was made for this; the suite has cold cases too",
         good=ours_cold > ours,
         figures={
             "naive_seconds": hot_loop,
