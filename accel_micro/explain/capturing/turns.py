@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, Final
 
+from accel_micro.devices.waiting import LITTLE_WAITING
 from accel_micro.measure import gate
 from accel_micro.measure.gate import PRIOR_SENSITIVITY
 
@@ -140,7 +141,7 @@ def in_place(
     for t in kept:
         plain_block, block = plain[t], watched[t].block
         speed = (block.speed / plain_block.speed) ** PRIOR_SENSITIVITY
-        scales.append(speed * block.share * step_seconds / (plain_block.seconds * plain_block.share))
+        scales.append(speed * step_seconds / (plain_block.seconds * plain_block.share))
     found: dict[str, Any] = {}
     for name in ("ops", "gaps"):
         blocks = []
@@ -151,7 +152,9 @@ def in_place(
             blocks.append(scale * seconds)
         steps = np.vstack(blocks)
         middle = np.median(steps, axis=0)
-        total = float(np.median([np.median(block.sum(axis=1)) for block in blocks]))
+        total = float(
+            np.median([_typical(b.sum(axis=1), watched[t].block) for b, t in zip(blocks, kept, strict=True)])
+        )
         parts = float(middle.sum())
         found[name] = middle * (total / parts) if parts > 0 and total > 0 else middle
         if name == "ops":
@@ -167,3 +170,12 @@ def in_place(
         "gaps": [float(x) for x in found["gaps"][:-1]],
         "tail_seconds": float(found["gaps"][-1]),
     }
+
+
+def _typical(steps: Any, block: Block) -> float:
+    """Seconds of a step in a block, as if nobody had waited for a core."""
+    import numpy as np
+
+    if block.share > 1.0 - LITTLE_WAITING:
+        return float(np.median(steps))
+    return block.share * float(np.mean(steps))

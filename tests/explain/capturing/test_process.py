@@ -183,6 +183,22 @@ def test_beside_a_device_ops_and_gaps_are_what_enqueueing_takes() -> None:
         assert found["gaps"] == pytest.approx([host - 6.0 - 1.0])  # what watching costs lies before the calls
 
 
+def test_a_short_step_that_seldom_waits_for_a_core_is_not_taken_for_shorter() -> None:
+    class Free:
+        def of(self, call: Any, before: Any) -> float:
+            return 0.0
+
+    call = Call(None, "forward", "", "", (), "")
+    watched = turns.Watched(Structure([call], [0], [1]), Free())
+    # A step of 10, and one of ten waits for 100 more: half of the block is waiting, and the median step has none of it.
+    watched.ops = [[8.0]] * 9 + [[88.0]]
+    watched.gaps = [[2.0, 0.0]] * 9 + [[22.0, 0.0]]
+    watched.block = turns.Block(20.0, 1.0, 1.0, 0.5, alone=True)
+    plain = turns.Block(20.0, 1.0, 1.0, 0.5, alone=True)
+    found = turns.in_place([plain], [watched], 10.0)
+    assert found["ops"] == pytest.approx([8.0]) and found["gaps"] == pytest.approx([2.0])
+
+
 def test_a_single_thread_that_waits_for_a_core_is_not_slow() -> None:
     class Free:
         def of(self, call: Any, before: Any) -> float:
