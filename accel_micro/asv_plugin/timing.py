@@ -20,6 +20,7 @@ from asv_runner.benchmarks._base import _get_first_attr
 from asv_runner.benchmarks.mark import SkipNotImplemented
 from asv_runner.benchmarks.time import TimeBenchmark
 
+from accel_micro.asv_plugin import prepare
 from accel_micro.measure.records import Case, Failure, Record
 from accel_micro.suite import OpBenchmark
 
@@ -146,6 +147,22 @@ def install() -> None:
     if sys.argv[1:2] == ["run_server"]:
         leave_with(int(os.environ.get(RUN_VARIABLE) or os.getppid()))
         preload()
+        answer_requests()
+
+
+def answer_requests() -> None:
+    """Let a process of this fork server say what `prepare` does, when that is asked for in place of a benchmark."""
+    from asv_runner import server
+
+    run = server._run
+
+    def answer(args: Any) -> None:
+        if args[1] == prepare.REQUEST:
+            prepare.answer()
+        else:
+            run(args)
+
+    server._run = answer
 
 
 def _sparing(modules_below: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
