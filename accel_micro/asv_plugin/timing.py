@@ -5,6 +5,7 @@ Why a type of our own: asv_runner from 0.3 on times one call a sample as soon as
 on an accelerator each sample would be one launch and one sync.
 """
 
+import atexit
 import contextlib
 import importlib
 import json
@@ -198,6 +199,8 @@ def leave_with(run: int) -> None:
             os._exit(1)
 
     signal.signal(signal.SIGALRM, look)
+    # A Python that ends forgets its handlers first, and the timer would then end it with a signal.
+    atexit.register(signal.setitimer, signal.ITIMER_REAL, 0.0)
     signal.setitimer(signal.ITIMER_REAL, SECONDS_BETWEEN_LOOKS, SECONDS_BETWEEN_LOOKS)
 
 
