@@ -10,7 +10,7 @@ asv imports this package because `asv.conf.json` lists it, and calls `setup`. Be
     environment the environment of whichever build is asked for; installs records what became of it
     switching   from build to build within a run
     selection   which cases are run: no process is started for one that a profile or a device excludes
-    launching   how a process is started
+    launching   how a process is started; serving: by a server that says first what its environment has
     processes   a case's process: its record, several clocks from one, interrupts; failures: why it died
     saving      results are on disk, whole, after each benchmark; headers: what held for a session
     running     `asv run` itself; locking: one run at a time per device

@@ -25,6 +25,7 @@ import accel_micro
 from accel_micro.asv_plugin import state
 from accel_micro.asv_plugin.errors import NoEnvironment, WrongUse
 from accel_micro.asv_plugin.sources import find_sources
+from accel_micro.asv_plugin.state import TOOL
 from accel_micro.builds import Build, Ledger, Target, Wheel, choose_wheel, installed_torch
 from accel_micro.builds.ahead import Job
 from accel_micro.builds.disk import human_bytes
@@ -46,9 +47,6 @@ from accel_micro.builds.uv import UvError
 from accel_micro.builds.wheels import PROJECT, ChangedFile
 from accel_micro.host import nvidia
 from accel_micro.results.installs import install_line
-
-TOOL: Final = "torch"
-"""The value of asv's `environment_type` and of `-E`."""
 
 NVML: Final = "nvidia-ml-py"
 """With which benchmark processes ask NVIDIA's driver about clocks; the extra `nvidia` of accel_micro."""

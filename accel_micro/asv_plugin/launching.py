@@ -14,7 +14,7 @@ from typing import Any, Final
 import asv.runner
 from asv.environment import ExistingEnvironment
 
-from accel_micro.asv_plugin import patching
+from accel_micro.asv_plugin import patching, state
 from accel_micro.asv_plugin.timing import RUN_VARIABLE
 
 SPAWNED_DEVICES: Final = frozenset({"xla"})
@@ -24,6 +24,11 @@ SPAWNED_DEVICES: Final = frozenset({"xla"})
 def method() -> str:
     """How processes are started here when nobody chose: `forkserver` on Linux, else `spawn`."""
     return "forkserver" if sys.platform == "linux" else "spawn"
+
+
+def is_chosen(launch_method: str | None) -> bool:
+    """Whether somebody chose how processes are started."""
+    return launch_method not in (None, "auto")
 
 
 def spawner_for(spawner: Any, device: str) -> Any:
@@ -40,7 +45,10 @@ def install() -> None:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def get_spawner(env: Any, benchmark_dir: str, launch_method: str | None) -> Any:
             os.environ[RUN_VARIABLE] = str(os.getpid())  # so that a server ends when this process is killed
-            chosen = launch_method not in (None, "auto")
+            chosen = is_chosen(launch_method)
+            ready = None if chosen else state.ready_server(env)
+            if ready is not None:
+                return ready
             spawner = original(env, benchmark_dir, launch_method if chosen else method())
             spawner.chosen = chosen
             return spawner

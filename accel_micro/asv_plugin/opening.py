@@ -18,8 +18,9 @@ from asv.results import Results
 from asv.util import UserError
 
 from accel_micro.asv_plugin import saving, selection, state, switching
-from accel_micro.asv_plugin.environment import TOOL, TorchEnvironment
+from accel_micro.asv_plugin.environment import TorchEnvironment
 from accel_micro.asv_plugin.errors import BuildBroken, EnvironmentLacks, NoEnvironment, WrongUse
+from accel_micro.asv_plugin.state import TOOL
 from accel_micro.asv_plugin.syncing import sync
 from accel_micro.builds import Build
 from accel_micro.builds.ahead import Job
@@ -137,7 +138,7 @@ class Stations(dict[Where, Station]):
                 continue
             with _may_lack(stations, station, lacking):
                 _install(self.conf, self.repo, station, self.save)
-                run.asking[selection.report_key(station.environment)] = selection.ask(station.environment)
+                run.asking[state.report_key(station.environment)] = selection.ask(station.environment)
         self.update(stations)
         ready = [station for station in _each(stations) if id(station) not in known]
         if self.benchmarks is None and ready:

@@ -9,6 +9,9 @@ from typing import Any, Final
 MARK: Final = "accel_micro prepare: "
 """Starts the line that holds the answer; torch and drivers may print others."""
 
+REQUEST: Final = "accel_micro prepare"
+"""Given to a fork server in place of a benchmark, this is what its process is to do, see `timing`."""
+
 
 def prepare() -> dict[str, Any]:
     """`devices` (see `devices.available`) and `torch` (see `host.torch_facts`) of this interpreter."""
@@ -29,5 +32,10 @@ def read(output: str) -> dict[str, Any] | None:
     return None
 
 
-if __name__ == "__main__":
+def answer() -> None:
+    """Print the answer."""
     print(MARK + json.dumps(prepare()), flush=True)
+
+
+if __name__ == "__main__":
+    answer()

@@ -18,9 +18,10 @@ from asv.repo import NoSuchNameError
 from asv.util import UserError
 
 from accel_micro.asv_plugin import choosing, patching, state
-from accel_micro.asv_plugin.environment import TOOL, TorchEnvironment
+from accel_micro.asv_plugin.environment import TorchEnvironment
 from accel_micro.asv_plugin.errors import EnvironmentLacks, WrongUse
 from accel_micro.asv_plugin.repo import HEAD, TorchRepo
+from accel_micro.asv_plugin.state import TOOL
 from accel_micro.asv_plugin.syncing import sync
 
 

@@ -49,7 +49,7 @@ def report_of(environment: Any) -> Mapping[str, Any]:
         EnvironmentLacks: it cannot import torch or accel_micro.
     """
     run = state.current()
-    key = report_key(environment)
+    key = state.report_key(environment)
     if key not in run.reports:
         process = run.asking.pop(key, None) or ask(environment)
         try:
@@ -68,12 +68,6 @@ def report_of(environment: Any) -> Mapping[str, Any]:
             )
         run.reports[key] = report
     return run.reports[key]
-
-
-def report_key(environment: Any) -> str:
-    """Under which the run keeps what an environment says: each build of one says it for itself."""
-    build = environment.installed_commit_hash if isinstance(environment, TorchEnvironment) else None
-    return f"{environment.name} {build}" if build else str(environment.name)
 
 
 def _called(environment: Any) -> str:
@@ -187,7 +181,7 @@ def _select_after(original: Callable[..., Any]) -> Callable[..., Any]:
         with state.running() as run:
             if not options.get("check") and environments and isinstance(environments[0], ExistingEnvironment):
                 # It imports torch, and so does the discovery: let both do so at once.
-                run.asking[report_key(environments[0])] = ask(environments[0])
+                run.asking[state.report_key(environments[0])] = ask(environments[0])
             commits = list(commit_hash)
             while True:
                 benchmarks = original(cls, conf, repo, environments, commits, **options)

@@ -26,6 +26,9 @@ from accel_micro.suite import DEVICES
 
 DEVICES_VARIABLE: Final = chosen.VARIABLE
 
+TOOL: Final = "torch"
+"""asv's `environment_type`, and its `-E`, of environments that have one of each build."""
+
 OP_KEY: Final = "accel_micro"
 """Under which asv's list of benchmarks holds the suite's facts about one."""
 
@@ -63,6 +66,7 @@ class Run:
         records: one for each process so far.
         reports: environment and build, see `report_key` → what `prepare` said about it; asking: processes that
             are yet to say it.
+        servers: by the same key, fork servers that have started no process of a case and wait to be taken.
         rounds: processes started so far, by build, environment and case.
         failed: answers of cases that failed, by build, environment, benchmark and index: not tried again.
         stopped: somebody pressed Ctrl-C.
@@ -83,6 +87,7 @@ class Run:
     records: list[Record] = field(default_factory=list)
     reports: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     asking: "dict[str, subprocess.Popen[bytes]]" = field(default_factory=dict)
+    servers: dict[str, Any] = field(default_factory=dict)
     rounds: Counter[tuple[str, str, Case]] = field(default_factory=Counter)
     failed: dict[tuple[str, str, str, int], Any] = field(default_factory=dict)
     locks: DeviceLocks = field(default_factory=DeviceLocks)
@@ -150,7 +155,20 @@ def running(*listeners: Listener) -> Iterator[Run]:
             _current.at_end.close()
             for process in _current.asking.values():
                 end(process)
+            for server in _current.servers.values():
+                server.close()
             _current = None
+
+
+def report_key(environment: Any) -> str:
+    """Under which the run keeps what an environment says: each build of one says it for itself."""
+    build = environment.installed_commit_hash if getattr(environment, "tool_name", None) == TOOL else None
+    return f"{environment.name} {build}" if build else str(environment.name)
+
+
+def ready_server(environment: Any) -> Any:
+    """Take the fork server that waits for an environment; None where none does."""
+    return None if _current is None else _current.servers.pop(report_key(environment), None)
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:

@@ -13,6 +13,7 @@ from asv.console import log
 from accel_micro.asv_plugin import patching, saving, selection, state
 from accel_micro.asv_plugin.environment import TorchEnvironment
 from accel_micro.asv_plugin.errors import DeviceBusy, EnvironmentLacks, NoEnvironment
+from accel_micro.asv_plugin.serving import ask_server
 from accel_micro.results import installs
 
 
@@ -28,6 +29,7 @@ def _run_build(original: Callable[..., Any]) -> Callable[..., Any]:
         with state.running() as run:
             try:
                 env.switch_to(results.commit_hash)  # asv has done so, but with --parallel in another process
+                ask_server(run, env, benchmarks.benchmark_dir, options.get("launch_method"))
                 selection.report_of(env)
             except DeviceBusy:
                 raise

@@ -5,6 +5,7 @@ Why a type of our own: asv_runner from 0.3 on times one call a sample as soon as
 on an accelerator each sample would be one launch and one sync.
 """
 
+import atexit
 import contextlib
 import importlib
 import json
@@ -20,6 +21,7 @@ from asv_runner.benchmarks._base import _get_first_attr
 from asv_runner.benchmarks.mark import SkipNotImplemented
 from asv_runner.benchmarks.time import TimeBenchmark
 
+from accel_micro.asv_plugin import prepare
 from accel_micro.measure.records import Case, Failure, Record
 from accel_micro.suite import OpBenchmark
 
@@ -146,6 +148,22 @@ def install() -> None:
     if sys.argv[1:2] == ["run_server"]:
         leave_with(int(os.environ.get(RUN_VARIABLE) or os.getppid()))
         preload()
+        answer_requests()
+
+
+def answer_requests() -> None:
+    """Let a process of this fork server say what `prepare` does, when that is asked for in place of a benchmark."""
+    from asv_runner import server
+
+    run = server._run
+
+    def answer(args: Any) -> None:
+        if args[1] == prepare.REQUEST:
+            prepare.answer()
+        else:
+            run(args)
+
+    server._run = answer
 
 
 def _sparing(modules_below: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
@@ -181,6 +199,8 @@ def leave_with(run: int) -> None:
             os._exit(1)
 
     signal.signal(signal.SIGALRM, look)
+    # A Python that ends forgets its handlers first, and the timer would then end it with a signal.
+    atexit.register(signal.setitimer, signal.ITIMER_REAL, 0.0)
     signal.setitimer(signal.ITIMER_REAL, SECONDS_BETWEEN_LOOKS, SECONDS_BETWEEN_LOOKS)
 
 

@@ -214,6 +214,7 @@ class Environments:
                 uv=self.uv,
                 beside=self.beside,
                 lock=lock,
+                neighbour=self._neighbour(interpreter),
                 say=self._say,
             )
         except Broken as error:
@@ -235,6 +236,14 @@ class Environments:
             shutil.rmtree(doomed, ignore_errors=True)
             folder.rename(doomed)
             shutil.rmtree(doomed, ignore_errors=True)
+
+    def _neighbour(self, interpreter: Interpreter) -> Path | None:
+        """The environment of this interpreter that was made last: of those that are there, the likest as a rule."""
+        path = str(interpreter.path.resolve())
+        made = [
+            one for one in self if one.facts.interpreter == path and one.facts.python == interpreter.python
+        ]
+        return max(made, key=lambda one: one.facts.made).folder if made else None
 
     def _whole(self, name: str, wheel: Wheel, interpreter: Interpreter) -> Facts | None:
         """Facts of an environment that is as it would be made now, or None."""

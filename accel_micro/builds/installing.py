@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 from packaging.version import InvalidVersion, Version
 
+from accel_micro.builds.bytecode import take_over
 from accel_micro.builds.disk import usage
 from accel_micro.builds.interpreters import Interpreter
 from accel_micro.builds.locks import FileLock
@@ -55,8 +56,13 @@ IMPORT_PATIENCE_SECONDS: Final = 600
 
 _MOST_DROPPED: Final = 40  # a CUDA wheel pins about 20 packages
 _NUMPY_2_SINCE: Final = Version("2.3")
+# Whoever measures imports torch._dynamo too, see asv_plugin.timing: compiled once here where it is not yet, it need not
+# be in each server. Python in isolated mode keeps bytecode whatever PYTHONDONTWRITEBYTECODE says, of this folder alone.
 _ASK: Final = (
-    "import json, torch, torch.version\n"
+    "import contextlib, importlib.util, json, os, torch, torch.version\n"
+    "with contextlib.suppress(Exception):\n"
+    "    cached = importlib.util.find_spec('torch._dynamo').cached\n"
+    "    cached and not os.path.exists(cached) and __import__('torch._dynamo')\n"
     "print('\\n' + json.dumps([torch.__version__, getattr(torch.version, 'git_version', None)]))"
 )
 
@@ -96,7 +102,8 @@ class Facts:
         beside: requirements that were installed with it.
         without: dependencies of torch that were to be had nowhere and are left out.
         made: when, ISO 8601 in UTC.
-        uv_seconds, check_seconds: downloading, unpacking and linking; importing torch for the first time.
+        uv_seconds, check_seconds: downloading, unpacking and linking; taking over bytecode and importing torch for the
+            first time.
         own_bytes: on disk for this environment alone. shared_bytes: linked to uv's cache and other environments.
     """
 
@@ -136,6 +143,7 @@ def install(
     uv: Uv,
     beside: Sequence[str] = BESIDE,
     lock: FileLock | None = None,
+    neighbour: Path | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Facts:
     """Make `folder` an environment with this wheel; nothing is left there when that fails.
@@ -144,6 +152,7 @@ def install(
         wheel: whatever its places; they are tried in the order of its `urls`.
         folder: must not exist; it is made under another name first and renamed when it is whole.
         lock: held by uv too, so that it outlives a killed run until uv has ended.
+        neighbour: an environment of the same interpreter, whose bytecode is used where the sources are the same.
         say: told what is done, a sentence at a time.
 
     Raises:
@@ -156,7 +165,7 @@ def install(
         raise NotInstalled(f"{folder.parent} cannot be written: {error}") from None
     try:
         job = _Installation(wheel, interpreter, partial, uv, (*beside, *_older_numpy(wheel)), lock, say)
-        facts = job.run()
+        facts = job.run(neighbour)
         (partial / FACTS).write_text(
             json.dumps({"schema": SCHEMA, **asdict(facts)}, indent=1), encoding="utf-8"
         )
@@ -194,10 +203,12 @@ class _Installation:
         self.without: list[str] = []
         self.holding = () if lock is None else (lock.fileno(),)
 
-    def run(self) -> Facts:
+    def run(self, neighbour: Path | None) -> Facts:
         began = time.perf_counter()
         url = self._from_any_place()
         linked = time.perf_counter()
+        if neighbour is not None:
+            take_over(self.folder, neighbour)
         version, git_version = self._import_torch()
         checked = time.perf_counter()
         own, shared = usage(self.folder)

@@ -83,6 +83,33 @@ def test_a_range_is_measured_compared_and_published(builds: Builds) -> None:
     assert f'compare/{4:040x}...{6:040x}">since 2.15.0.dev20261104</a>' in page
 
 
+def test_torch_is_imported_once_for_a_build_that_is_there(builds: Builds) -> None:
+    """By the server of its processes, which says too what there is; unless they are to be spawned, or it cannot say."""
+    log = builds.suite.path / "imports"
+    note = f"import sys\nopen({str(log)!r}, 'a').write(__version__[-8:] + repr(sys.argv[:2]) + '\\n')\n"
+    init = INIT.format(seconds=FAST)
+    for day in (1, 2, 3):
+        own = "if 'run_server' in sys.argv: del backends\n" if day == 1 else ""  # it cannot look for devices
+        builds.nightly(day, init=init + note + own)
+
+    def imports(day: int) -> dict[str, int]:
+        lines = [line for line in log.read_text().splitlines() if f"{day:02}+cpu" in line]
+        kinds = ("run_server", "prepare", "discover", "['-c'", "'run'")  # of what a process was told to do
+        return {kind: found for kind in kinds if (found := sum(kind in line for line in lines))}
+
+    assert builds.asv("run", "20261031..20261103", "-a", "rounds=1").code == 0
+    log.unlink()
+    done = builds.asv("run", "20261031..20261103", "-a", "rounds=2", "--interleave-rounds")
+    assert done.code == 0, done.output
+    assert all(len(samples(result)) == 40 for result in builds.results().values())
+    assert imports(3) == {"discover": 1, "prepare": 1, "run_server": 2}
+    assert imports(2) == {"run_server": 2}, "one for each round"
+    assert imports(1) == {"run_server": 3, "prepare": 1}
+    log.unlink()
+    assert builds.asv("run", "20261031..20261103", "-a", "rounds=1", "--launch-method", "spawn").code == 0
+    assert imports(2) == {"prepare": 1, "'run'": 1}
+
+
 def test_what_is_broken_or_missing_costs_itself(builds: Builds) -> None:
     for day in (1, 2, 3, 4, 6, 7, 8):
         builds.nightly(day)

@@ -17,8 +17,9 @@ from asv.environment import EnvironmentUnavailable
 
 import accel_micro
 from accel_micro.asv_plugin import setup
-from accel_micro.asv_plugin.environment import RETRY_VARIABLE, TOOL, TorchEnvironment
+from accel_micro.asv_plugin.environment import RETRY_VARIABLE, TorchEnvironment
 from accel_micro.asv_plugin.errors import NoEnvironment
+from accel_micro.asv_plugin.state import TOOL
 from accel_micro.builds import Installation, Installed, Ledger, TorchNotInstalled, Wheel, identify
 from tests.asv_plugin.builds import INIT
 from tests.builds.fake_torch import GIT, HERE, wheel_of, write_wheel

@@ -79,6 +79,34 @@ def test_builds_share_what_they_link(store: Environments, tmp_path: Path) -> Non
         assert fact.own_bytes < 1_000_000
 
 
+def test_what_one_build_compiled_the_next_does_not(store: Environments, tmp_path: Path) -> None:
+    """Modules that they have in common: those that are imported, with torch and by whoever measures."""
+    more = {
+        "torch/_dynamo/__init__.py": b"import torch.common\n",
+        "torch/common.py": b"x = 1\n",
+        "torch/own.py": b"",
+    }
+    init = "from torch.version import __version__, git_version\nimport torch.own\n"
+    made = []
+    for day in (5, 6, 7):
+        more["torch/own.py"] = f"x = {day}\n".encode()
+        path = write_wheel(tmp_path / "wheels", f"2.15.0.dev2026110{day}+cpu", init=init, more=more)
+        with store.acquire(wheel_of(path), HERE) as environment:
+            made.append(environment.folder)
+            if day == 5:
+                marked = next(environment.folder.rglob("torch/__pycache__/common.*.pyc"))
+                marked.write_bytes(marked.read_bytes() + b"by the first")  # marshal reads its own part only
+    for folder in made[1:]:
+        assert next(folder.rglob("torch/__pycache__/common.*.pyc")).read_bytes().endswith(b"by the first")
+        assert not next(folder.rglob("torch/__pycache__/own.*.pyc")).read_bytes().endswith(b"by the first")
+        assert next(folder.rglob("torch/_dynamo/__pycache__/__init__.*.pyc"))
+        number = folder.name[7:8]
+        done = subprocess.run(
+            [folder / "bin/python", "-c", "import torch; print(torch.own.x)"], capture_output=True, check=True
+        )
+        assert done.stdout.decode().strip() == number
+
+
 def test_what_would_be_made_otherwise_is_made_again(store: Environments, tmp_path: Path) -> None:
     wheel = wheel_of(write_wheel(tmp_path / "wheels"))
     store.acquire(wheel, HERE).release()
