@@ -49,7 +49,7 @@ def step_ratio(
         tail: of the posterior beyond either end of the interval.
 
     Returns:
-        A ratio without bounds where no block holds both sides.
+        A ratio without bounds where no block holds both sides, or those that do may all have strayed.
     """
     both = [(values, bad) for values, bad in blocks if bad.any() and not bad.all()]
     if not both:
@@ -63,6 +63,7 @@ def step_ratio(
         return log_sum(total, axis=(1, 2)) + _log_density(steps, hypotheses.steps, prior)
 
     centre, half = _start(both, noise, hypotheses, None if prior is None else log_posterior(hypotheses.steps))
+    seen, cut = centre, False
     # The grid is laid anew around what was found, until it neither cuts the posterior off nor steps over it.
     for _ in range(12):
         steps = np.linspace(centre - half, centre + half, _POINTS)
@@ -71,10 +72,12 @@ def step_ratio(
         cumulated = np.cumsum(weights) / weights.sum()
         low, middle, high = np.interp((tail, 0.5, 1 - tail), cumulated, steps)
         wanted = 2 * max(high - middle, middle - low, 1e-9)
-        cut = weights[[0, -1]].max() >= 1e-4
+        cut = bool(weights[[0, -1]].max() >= 1e-4)
         if not cut and wanted > 0.25 * half:
             break
         centre, half = float(middle), 2 * half if cut else max(wanted, 1.5 * half / _POINTS)
+    if cut:  # twelve doublings did not reach where it ends: it ends nowhere
+        return Ratio(math.exp(seen), 0.0, math.inf)
     if prior is not None:  # the grid may reach beyond what is possible, and interpolate into it
         low, high = np.clip((low, high), _bound(hypotheses.steps), -_bound(-hypotheses.steps))
     return Ratio(math.exp(middle), math.exp(low), math.exp(high))

@@ -378,3 +378,14 @@ def test_second_hunts_end_well(effect: float) -> None:
         result = search(range(60), Machine(world, chance), seed=seed)
         assert all(guilty(world, step.good, step.bad) for step in result.steps)
         assert len({step.bad for step in result.steps}) == len(result.steps)
+
+
+def test_one_block_of_which_all_may_have_strayed_bounds_no_ratio() -> None:
+    """Seconds of a real block, of a network's step on a machine that many shared: their ratio had no exponential."""
+    state = Search(range(10), direction="either")
+    block = state.next_block()
+    assert block is not None
+    seconds = {0: [0.0152279, 0.0140825], 9: [0.0214129, 0.0148786]}
+    state.record(block, [seconds[build].pop() for build in block.builds])
+    ends = state.result().ends
+    assert (ends.low, ends.high) == (0.0, math.inf) and 1 < ends.value < 1.5
