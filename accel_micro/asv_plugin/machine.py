@@ -69,6 +69,28 @@ def install() -> None:
     patching.replace(
         Machine, "load", make, takes=("interactive", "force_interactive", "_path", "machine_name")
     )
+    patching.replace(Machine, "save", _saved, takes=("results_dir",))
+
+
+def _saved(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A run that leaves no result leaves no machine either: asv would ask which of several is meant."""
+
+    def save(self: Any, results_dir: str) -> None:
+        path = Path(results_dir, self.machine, "machine.json")
+        run, new = state.active(), not path.exists()
+        original(self, results_dir)
+        if run is not None and new:
+            run.at_end.callback(_forget_alone, path, path.stat().st_ino)
+
+    return save
+
+
+def _forget_alone(path: Path, inode: int) -> None:
+    """Remove a machine file with nothing beside it, unless another run has written it anew meanwhile."""
+    with contextlib.suppress(OSError):
+        if path.stat().st_ino == inode and list(path.parent.iterdir()) == [path]:
+            path.unlink()
+            path.parent.rmdir()
 
 
 def is_this(name: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from asv.machine import Machine, MachineCollection
 
-from accel_micro.asv_plugin import machine
+from accel_micro.asv_plugin import machine, saving, state
 from accel_micro.asv_plugin.errors import EnvironmentLacks
 from accel_micro.devices import chosen
 from accel_micro.host import cards
@@ -21,6 +21,7 @@ FIRST, SECOND = (fingerprint(str(card.uuid)) for card in TWO_CARDS)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine file of its own, and two cards that a test may change."""
     machine.install()
+    saving.install()
     monkeypatch.setattr("accel_micro.host.machine_facts", lambda: {"gpu": "H100, T4"}, raising=False)
     monkeypatch.setattr(cards, "listing", lambda kind: TWO_CARDS if kind == "cuda" else [])
     monkeypatch.setattr(machine, "lock_directory", lambda: tmp_path)
@@ -112,3 +113,28 @@ def test_a_variable_that_hides_cards_changes_no_name_where_there_are_none(
     found = run_on(monkeypatch, "")
     assert found.machine == HOST
     assert not hasattr(found, "cuda_card")
+
+
+def test_a_run_without_a_result_leaves_no_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    file = results / f"{HOST}-cuda1" / "machine.json"
+    found = run_on(monkeypatch, "cuda:1")
+
+    with state.running():
+        found.save(str(results))
+        assert file.exists()
+    assert not file.parent.exists()
+
+    with state.running():
+        found.save(str(results))
+        found.save(str(results))  # as another run would
+    assert file.exists()
+    with state.running():
+        found.save(str(results))
+    assert file.exists(), "it was there before"
+
+    file.unlink()
+    with state.running():
+        found.save(str(results))
+        (file.parent / "sessions.jsonl").write_text("")
+    assert file.exists()
