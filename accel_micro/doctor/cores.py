@@ -25,7 +25,7 @@ def more_threads_than_cores(host: View, torch: View) -> Iterator[Finding]:
         yield Finding(
             "more threads than cores",
             "warning",
-            f"torch starts {threads:g} threads on {counted(allowed, 'core')}; accel-micro uses {allowed:g}.",
+            f"torch starts {counted(threads, 'thread')} on {counted(allowed, 'core')}; accel-micro uses {allowed:g}.",
             f"Set OMP_NUM_THREADS={allowed:g} for your own programs, or they run slower than measured here.",
         )
 
@@ -84,7 +84,7 @@ def thread_variables(host: View, torch: View) -> Iterator[Finding]:
             "thread count is not set",
             "note",
             f"OMP_NUM_THREADS is not set; the machine shows {logical:g} CPUs, {allowed:g} should be used.",
-            f"accel-micro uses {allowed:g} threads; set OMP_NUM_THREADS={allowed:g} for your own programs.",
+            f"accel-micro uses {counted(allowed, 'thread')}; set OMP_NUM_THREADS={allowed:g} for your own programs.",
         )
 
 

@@ -485,7 +485,7 @@ def test_it_runs_with_torch_alone(name: str, direction: str, dtype: str, clock: 
     assert done.returncode == 0, done.stderr
     version, machine, median, last = done.stdout.splitlines()[-4:]
     assert version == f"torch {torch.__version__}, git {torch.version.git_version}"
-    assert " threads, n = " in machine
+    assert ", threads: " in machine and ", n = " in machine
     seconds = float(last)
     assert seconds > 0
     assert median.startswith(f"median {1e6 * seconds:.4g} µs per call (quartiles ")
