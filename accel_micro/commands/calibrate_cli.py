@@ -96,6 +96,8 @@ def _show(outcomes: "Sequence[Outcome]", results: Path, format: Format) -> None:
             detail = (
                 (why.skipped or (why.failure and str(why.failure.detail or why.failure.kind))) if why else ""
             )
+            if why is None and outcome.run.stopped == "time":
+                detail = "the time was up before one was measured; raise --minutes"
             say_error(f"{outcome.device}: no case has a time" + (f": {detail}" if detail else ""))
         elif format is Format.text:
             print_calibration(outcome.calibration, outcome.run.failed, stdout())

@@ -93,10 +93,11 @@ def facts_of(device: str) -> list[tuple[str, str]]:
     import torch
 
     from accel_micro import devices, host
+    from accel_micro.report.words import count
 
     described = devices.get(device).describe()
     facts = [
-        ("machine", f"{host.allowed_cores()} cores, {devices.get('cpu').describe()['model']}"),
+        ("machine", f"{count(host.allowed_cores(), 'core')}, {devices.get('cpu').describe()['model']}"),
         ("device", f"{device}: {described['model']}" if device != "cpu" else "cpu"),
         ("torch", str(torch.__version__)),
         ("python", platform.python_version()),
@@ -148,6 +149,7 @@ def _truth(part: Part, request: Request, seconds: float, shared: _Shared, tell: 
 
 def _power(part: Part, request: Request, seconds: float, shared: _Shared, tell: Told) -> Section:
     from accel_micro.commands import selfcheck_power as power
+    from accel_micro.report.words import count
     from accel_micro.selfcheck.peers import worker
 
     pyperf_seconds = seconds / 3 if seconds >= _PYPERF_SECONDS else 0.0
@@ -156,9 +158,9 @@ def _power(part: Part, request: Request, seconds: float, shared: _Shared, tell: 
         rounds = shared.rounds = power.gather(request.device, seconds - pyperf_seconds, tell)
         rows = power_rows(rounds, power.methods(kind))
         rows.append(power.pyperf_row(request.device, pyperf_seconds, tell))
-    count = max((len(found) for found in rounds.processes.values()), default=0)
+    turns = max((len(found) for found in rounds.processes.values()), default=0)
     done = (
-        f"{count} rounds of fresh processes in an order by chance; {len(worker.OPS)} small ops, each called "
+        f"{count(turns, 'round')} of fresh processes in an order by chance; {len(worker.OPS)} small ops, each called "
         f"{worker.BASE} times in a call, and 2, 5 and 10 times more"
     )
     return Section(

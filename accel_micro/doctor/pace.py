@@ -23,7 +23,7 @@ def busy(host: View, torch: View) -> Iterator[Finding]:
             and process.number("pid") is not None
             and process.number("cores") is not None
         ]
-        named = f": {', '.join(processes[:3])}" if processes else " that are not visible from here"
+        named = f": {', '.join(processes[:3])}" if processes else "; they are not visible from here"
         yield Finding(
             "busy machine",
             "problem" if share >= _VERY_BUSY else "warning",

@@ -9,6 +9,7 @@ from accel_micro.explain.capture import PHASES, Capture
 from accel_micro.explain.explanation import Contribution, Explanation
 from accel_micro.report import explain_words as words
 from accel_micro.report.explain import shown
+from accel_micro.report.words import count
 
 WIDTH: Final = 1000.0
 LABEL: Final = 300.0
@@ -54,7 +55,8 @@ def waterfall(e: Explanation) -> Waterfall:
     ]
     if others:
         value = sum(each.seconds.value for each in others)
-        steps.append((f"{len(others)} others", words.seconds(value), "", value, None))
+        sign = "+" if value > 0 else ""
+        steps.append((count(len(others), "other"), f"{sign}{words.seconds(value)}", "", value, None))
     steps.append(("unexplained", words.saved(rest), "rest", rest.seconds.value, rest))
     levels = [first]
     for step in steps:

@@ -30,6 +30,7 @@ from statistics import median, stdev
 from time import perf_counter
 from typing import Any
 
+from accel_micro.devices import UnknownDevice, get
 from accel_micro.selfcheck.inventing import write_index, write_results
 from benchmarks.harness import explain, releases
 from benchmarks.harness.check import check
@@ -288,7 +289,7 @@ def main() -> None:
     from tests.bisect import table as bisections  # of a checkout: a wheel has none
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks.harness", description=__doc__.split("\n")[0])
-    commands = parser.add_subparsers(required=True)
+    commands = parser.add_subparsers(required=True, dest="command")
     command = commands.add_parser("clocks", help="device clock against CUPTI")
     command.add_argument("--device", default="cuda")
     command.add_argument("--profile", default="quick")
@@ -354,7 +355,19 @@ def main() -> None:
     command.set_defaults(run=bisections.run)
     releases.add_options(commands.add_parser("releases", help="bisections between real releases"))
     options = parser.parse_args()
+    if options.command in ("clocks", "peers", "check", "cold"):
+        _require(parser, options.device)
     options.run(options)
+
+
+def _require(parser: argparse.ArgumentParser, name: str) -> None:
+    """End with a sentence where there is no such device: 2 for none of that name, 3 for one that is not here."""
+    try:
+        reason = get(name).unavailable()
+    except UnknownDevice as error:
+        parser.error(str(error))
+    if reason:
+        parser.exit(3, f"{name}: {reason}\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The table of docs/crossover.md: `python -m tests.comparison.sweep_table [RUNS]` simulates it anew."""
 
+import argparse
 import statistics
-import sys
 
 from tests.comparison.sweep_worlds import WORLDS, tally
 
@@ -25,4 +25,6 @@ def main(runs: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 400)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", type=int, nargs="?", default=400, help="sweeps on each machine")
+    main(parser.parse_args().runs)

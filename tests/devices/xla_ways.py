@@ -3,13 +3,14 @@
 Each way is read nine times, in turns, since other programs have the cores too: the least is printed.
 """
 
+import sys
 from collections.abc import Callable
 from itertools import count
 from typing import Any
 
 import torch
 
-from accel_micro.devices.base import Counted, Device
+from accel_micro.devices.base import Counted, Device, DeviceUnavailable
 from accel_micro.devices.xla import Xla
 from accel_micro.measure.sampling import opened
 
@@ -89,4 +90,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except DeviceUnavailable as reason:
+        sys.exit(str(reason))

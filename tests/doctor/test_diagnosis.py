@@ -42,7 +42,7 @@ CASES: list[tuple[str, str, str, Change, Change]] = [
     ("several memory nodes", "note", "2 nodes", {"cpu.numa_nodes": 2}, {}),
     ("busy machine", "warning", "25% of the CPU time: ffmpeg (pid 1234567) 2.03 cores",
      {"load.busy_elsewhere": 0.25, "load.processes": SPINNER}, {}),
-    ("busy machine", "problem", "80% of the CPU time that are not visible", {"load.busy_elsewhere": 0.8}, {}),
+    ("busy machine", "problem", "80% of the CPU time; they are not visible", {"load.busy_elsewhere": 0.8}, {}),
     ("busy a moment ago", "note", "is 9.5 on 8 CPUs", {"load.average": 9.5}, {}),
     ("tasks wait for a core", "warning", "40%", {"load.cpu_pressure": 0.4}, {}),
     ("stolen CPU time", "warning", "5.0%", {"load.steal": 0.05}, {}),

@@ -125,7 +125,7 @@ def main() -> None:
     """Measure, and print a line for each comparison and the table of rules."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--nothing", type=int, default=100, help="comparisons of the same with itself")
-    parser.add_argument("--planted", type=int, default=30, help="comparisons with what is 5 % slower")
+    parser.add_argument("--planted", type=int, default=30, help="comparisons with what is 5 %% slower")
     parser.add_argument("--planted-seconds", type=float, default=60.0, help="budget for each of those")
     parser.add_argument("--nothing-seconds", type=float, default=60.0, help="budget for each of the others")
     parser.add_argument("--out", type=Path, help="where the samples go, a line of JSON for each comparison")

@@ -6,6 +6,7 @@ Both are given the same wheels, files on this disk: the installed torch under ot
 own commands for `environment_type: virtualenv`: uninstall, then `pip install --force-reinstall`.
 """
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -111,4 +112,5 @@ def run(*command: object) -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     main()

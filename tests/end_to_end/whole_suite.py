@@ -9,6 +9,7 @@ Both begin without environments; uv's cache is empty, and pip has what it wants 
 here each build has kept its environment, and plain asv installs each again over the last.
 """
 
+import argparse
 import json
 import subprocess
 import sys
@@ -178,4 +179,5 @@ def run(what: str, folder: Path, command: Sequence[str], environment: Mapping[st
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     main()
