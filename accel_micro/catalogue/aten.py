@@ -1,5 +1,6 @@
 """Which operators of ATen a call of an op runs: found by running it, not by reading its name."""
 
+import contextlib
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,6 +27,7 @@ def _traced(op: Op, shape: str) -> Iterator[tuple[str, str]]:
     import torch
 
     from accel_micro.catalogue.noting import Noting
+    from accel_micro.measure.counting import uncompiled
     from accel_micro.measure.inputs import Inputs, Timed
 
     dtype = "float32" if "float32" in op.dtypes else op.dtypes[0]
@@ -36,7 +38,12 @@ def _traced(op: Op, shape: str) -> Iterator[tuple[str, str]]:
     try:
         built = op.build(inputs, op.arguments(shape))
         call: Callable[[], Any] = built.call if isinstance(built, Timed) else built
-        with torch.set_grad_enabled(op.backward), forward:
+        with contextlib.ExitStack() as inside:
+            # Torch compiles nothing inside such a mode, and would leave a folder and a warning behind.
+            with contextlib.suppress(NotImplementedError):
+                inside.enter_context(uncompiled())
+            inside.enter_context(torch.set_grad_enabled(op.backward))
+            inside.enter_context(forward)
             result = call()
         if op.backward:
             seed = torch.ones_like(result)

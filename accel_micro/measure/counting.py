@@ -43,7 +43,7 @@ def moved_by_backward(prepared: Prepared, gradients: Sequence[Any]) -> tuple[lis
         return tensor
 
     hooks = torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor)
-    with contextlib.suppress(NotImplementedError), _uncompiled(), hooks:
+    with contextlib.suppress(NotImplementedError), uncompiled(), hooks:
         assert prepared.forward is not None
         prepared.forward()
     handed_on = {storage_address(t) for t in gradients} & {storage_address(t) for t in prepared.upstream}
@@ -55,7 +55,7 @@ def moved_by_backward(prepared: Prepared, gradients: Sequence[Any]) -> tuple[lis
 
 
 @contextlib.contextmanager
-def _uncompiled() -> Iterator[None]:
+def uncompiled() -> Iterator[None]:
     """Compiled functions run as they were written: one that once ran in a mode or a hook is not compiled after it.
 
     Raises:
@@ -84,7 +84,7 @@ def _counted_flops(call: Call) -> tuple[float, bool]:
             return func(*args, **(kwargs or {}))
 
     try:
-        with _uncompiled(), FlopCounterMode(display=False) as counter, Seen():  # type: ignore[no-untyped-call]
+        with uncompiled(), FlopCounterMode(display=False) as counter, Seen():  # type: ignore[no-untyped-call]
             call()
         return float(counter.get_total_flops()), any("conv" in name or "_rnn" in name for name in names)
     except Exception:  # a counter that fails on some op must not cost its timing

@@ -1,5 +1,8 @@
 """Operators of ATen, as calls run them."""
 
+import tempfile
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -38,3 +41,11 @@ def test_an_op_that_does_not_exist_here_has_none() -> None:
 
     assert operators(elsewhere.op) == ()
     assert torch.is_grad_enabled()
+
+
+def test_a_compiled_op_runs_as_it_was_written_and_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert {"aten.gelu", "aten.gelu_backward"} <= set(operators(OPS["compiled.bias_gelu"]))
+    assert not list(tmp_path.iterdir())
