@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.harness import check as checking
+from benchmarks.harness.__main__ import main
 from benchmarks.harness.check import Checking, Outcome
 from benchmarks.harness.clocks import Row, print_summary
 
@@ -160,3 +161,16 @@ def test_the_summary_counts_by_length_of_kernels_and_names_every_exception(
     assert "below the truth: 1; physically impossible and rejected: 1" in out
     print_summary(rows, device_only=True)
     assert "throughput" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("device", "code", "said"), [("hpu", 2, "device 'hpu' is not timed"), ("cuda:9", 3, "cuda:9: ")]
+)
+def test_a_device_that_is_not_here_gets_a_sentence(
+    device: str, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["harness", "check", "--device", device])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == code
+    assert said in capsys.readouterr().err
