@@ -194,9 +194,8 @@ def test_an_optimizer_without_foreach_is_named() -> None:
     assert {"aten.addcdiv_.default", "aten._foreach_addcdiv_.Scalar"} <= {
         *ops[0]["ops"]
     } or "_foreach" in str(ops[0]["ops"])
-    optimizer = sum(each["seconds"] for each in data["contributions"] if each["phase"] == "optimizer")
     # Of thousands of calls of some µs the framework is known roughly; the ops are what is named.
-    assert data["difference_seconds"] > 0 and optimizer > 0
+    assert data["difference_seconds"] > 0
     assert "optimizer one by one" in {cause["name"] for cause in data["causes"]}
 
 

@@ -144,17 +144,17 @@ def in_place(
         scales.append(speed * step_seconds / (plain_block.seconds * plain_block.share))
     found: dict[str, Any] = {}
     for name in ("ops", "gaps"):
-        blocks = []
+        blocks, totals = [], []
         for scale, t in zip(scales, kept, strict=True):
-            seconds = np.array(getattr(watched[t], name))
+            read, block = np.array(getattr(watched[t], name)), watched[t].block
+            watching = np.zeros(read.shape[1])
             if name == "gaps":  # watching is Python's work: it takes as much longer as the probe does
-                seconds = seconds - np.array(watched[t].costs) / watched[t].block.speed
-            blocks.append(scale * seconds)
+                watching = np.array(watched[t].costs) / block.speed
+            blocks.append(scale * (read - watching))
+            totals.append(scale * (_typical(read.sum(axis=1), block) - watching.sum()))
         steps = np.vstack(blocks)
         middle = np.median(steps, axis=0)
-        total = float(
-            np.median([_typical(b.sum(axis=1), watched[t].block) for b, t in zip(blocks, kept, strict=True)])
-        )
+        total = float(np.median(totals))
         parts = float(middle.sum())
         found[name] = middle * (total / parts) if parts > 0 and total > 0 else middle
         if name == "ops":
