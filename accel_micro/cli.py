@@ -10,7 +10,7 @@ import typer
 from accel_micro.commands.bisect_cli import app as bisect_app
 from accel_micro.commands.builds_cli import app as builds_app
 from accel_micro.commands.calibrate_cli import calibrate
-from accel_micro.commands.common import ProfileName, reported, say_error
+from accel_micro.commands.common import ProfileName, reported
 from accel_micro.commands.compare_cli import compare
 from accel_micro.commands.coverage_cli import coverage
 from accel_micro.commands.crossover_cli import crossover
@@ -108,7 +108,6 @@ def quick(
     """
     from rich.console import Console
 
-    from accel_micro.asv_plugin.session import SessionError
     from accel_micro.commands.quick import Request, quick
 
     request = Request(
@@ -121,11 +120,7 @@ def quick(
         rounds=rounds,
     )
     with reported():
-        try:
-            code = quick(request, Console(stderr=True, highlight=False))
-        except SessionError as error:
-            say_error(str(error))
-            raise typer.Exit(error.exit_code) from None
+        code = quick(request, Console(stderr=True, highlight=False))
     raise typer.Exit(code)
 
 
@@ -135,15 +130,10 @@ def preview(
     out: Out = None,
 ) -> None:
     """Serve the published pages, with the history over builds, on this machine until Ctrl-C."""
-    from accel_micro.asv_plugin.session import SessionError
     from accel_micro.commands.preview import serve
 
     with reported():
-        try:
-            serve(config, out, port)
-        except SessionError as error:
-            say_error(str(error))
-            raise typer.Exit(error.exit_code) from None
+        serve(config, out, port)
 
 
 def _add(group: str, command: Callable[..., None], *examples: str) -> None:

@@ -147,9 +147,9 @@ def _patterns(regex: Any) -> list[str]:
     Raises:
         WrongUse: one is none.
     """
-    patterns = (
-        [] if not regex or regex == ["just-discover"] else [regex] if isinstance(regex, str) else list(regex)
-    )
+    if not regex or regex == ["just-discover"]:
+        return []
+    patterns = [regex] if isinstance(regex, str) else list(regex)
     for pattern in patterns:
         try:
             re.compile(pattern)

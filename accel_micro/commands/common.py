@@ -88,6 +88,7 @@ class Room:
 def reported() -> Iterator[None]:
     """What can go wrong, as one sentence and an exit code."""
     from accel_micro.asv_plugin.config import NoConfiguration
+    from accel_micro.asv_plugin.embedding import SessionError
     from accel_micro.builds import ChangedFile, TorchNotInstalled, UnknownBuild
     from accel_micro.builds.archive import ArchiveBusy
     from accel_micro.builds.commits import NoClone
@@ -100,6 +101,9 @@ def reported() -> Iterator[None]:
 
     try:
         yield
+    except SessionError as problem:
+        say_error(str(problem))
+        raise typer.Exit(problem.exit_code) from None
     except (BadIndex, NoClone, NoConfiguration, NotAWheel, TorchNotInstalled, UnknownBuild) as problem:
         say_error(str(problem))
         raise typer.Exit(WRONG_USE) from None

@@ -117,7 +117,6 @@ def compare(
     Exits with 0; with 3 when there is nothing to compare; with 130 when measuring was interrupted, and what was
     measured is saved and compared; see --fail-on for 1 and 4.
     """
-    from accel_micro.asv_plugin.embedding import SessionError
     from accel_micro.comparison import comparing
     from accel_micro.comparison.sides import NotMeasured, WrongSides
     from accel_micro.report.comparison import render
@@ -181,9 +180,6 @@ def compare(
         except NotMeasured as error:
             say_error(str(error))
             raise typer.Exit(comparing.NOTHING_COMPARED) from None
-        except SessionError as error:
-            say_error(str(error))
-            raise typer.Exit(error.exit_code) from None
         finally:
             if bar is not None:
                 bar.finished()
@@ -204,7 +200,6 @@ def _search(
     fail_on_regression: bool,
 ) -> None:
     """Print the changes that are proposed, measured anew where there is a budget for it."""
-    from accel_micro.asv_plugin.embedding import SessionError
     from accel_micro.asv_plugin.machine import is_this
     from accel_micro.commands.confirm import confirm, exit_code
     from accel_micro.comparison.comparing import NOTHING_COMPARED
@@ -224,9 +219,6 @@ def _search(
             decide = partial(measuring.decide, alpha=alpha, partial=True)
             try:
                 changes = confirm(changes, decide, is_this)
-            except SessionError as error:
-                say_error(str(error))
-                raise typer.Exit(error.exit_code) from None
             finally:
                 bar.finished()
     typer.echo(render(changes, request.format, all_rows=request.all), nl=False)

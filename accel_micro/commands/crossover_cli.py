@@ -98,7 +98,6 @@ def crossover(
     Exits with 0; with 3 when nothing could be timed; with 4 when nothing was decided; with 130 when interrupted, and
     what was measured is saved and shown.
     """
-    from accel_micro.asv_plugin.embedding import SessionError
     from accel_micro.commands import crossover as crossing
     from accel_micro.comparison.sides import DTYPES, WrongSides
     from accel_micro.devices import chosen
@@ -147,9 +146,6 @@ def crossover(
             crossed = crossing.crossover(request, sides, started=bar.case_started, ended=bar.case_finished)
         except WrongSides as error:
             _wrong(str(error))
-        except SessionError as error:
-            say_error(str(error))
-            raise typer.Exit(error.exit_code) from None
         finally:
             bar.finished()
     render(crossed, format.value, next_command=crossing.next_command(request, crossed))

@@ -103,10 +103,8 @@ def try_causes(
     tell: Told,
 ) -> "list[Ablation]":
     """The ablations of causes that have a setting: whole steps alone, each side by turns with its changed self."""
-    from accel_micro.explain.capturing.taking import CannotCapture
     from accel_micro.explain.confirming import confirm
 
-    whole = _whole(request)
     ablations: list[Ablation] = []
     if not found.differs:
         return ablations
@@ -117,12 +115,9 @@ def try_causes(
             cause.setting if cause.setting.batch else cause.setting.changed(batch=str(captures[side].batch))
         )
         tell(f"trying {cause.name}: {changed}")
-        try:
-            before, after = capture(whole, [sides[side], changed], tell)
-        except CannotCapture as problem:  # the other setting may not exist here: the cause stays a suspicion
-            tell(f"{changed} cannot be measured: {problem}")
-            continue
-        ablations.append(confirm(cause, before, after, found.difference))
+        pair = _changed(request, sides[side], changed, tell)
+        if pair is not None:
+            ablations.append(confirm(cause, *pair, found.difference))
     return ablations
 
 
@@ -156,7 +151,6 @@ def _try_switch(
     request: "Request", line: "Fit", switch: "Switch", setting: Setting, tell: Told
 ) -> "Tried | None":
     """The ablation of a switch, where the line breaks and there is one."""
-    from accel_micro.explain.capturing.taking import CannotCapture
     from accel_micro.explain.causes.kernels import library
     from accel_micro.explain.confirming import confirm_switch
 
@@ -166,17 +160,26 @@ def _try_switch(
     as_it_is = setting.changed(batch=str(switch.above))
     changed = as_it_is.changed(**{flag: value})
     tell(f"trying the switch at batch {switch.above}: {changed}")
+    pair = _changed(request, as_it_is, changed, tell)
+    return None if pair is None else confirm_switch(line, switch, *pair)
+
+
+def _changed(
+    request: "Request", setting: Setting, changed: Setting, tell: Told
+) -> "tuple[Capture, Capture] | None":
+    """A side and its changed self, whole steps alone, by turns, in processes enough for an interval.
+
+    None where the change cannot be made here: what it was to show stays a suspicion.
+    """
+    from accel_micro.explain.capturing.taking import CannotCapture
+
+    processes = max(_ABLATION_PROCESSES, min(request.processes, 8))
     try:
-        before, after = capture(_whole(request), [as_it_is, changed], tell)
-    except CannotCapture as problem:  # the library may not be here at all
+        before, after = capture(replace(request, ops=False, processes=processes), [setting, changed], tell)
+    except CannotCapture as problem:
         tell(f"{changed} cannot be measured: {problem}")
         return None
-    return confirm_switch(line, switch, before, after)
-
-
-def _whole(request: "Request") -> "Request":
-    """Whole steps alone, in processes enough for an interval."""
-    return replace(request, ops=False, processes=max(_ABLATION_PROCESSES, min(request.processes, 8)))
+    return before, after
 
 
 def narrow(request: "Request", setting: Setting, switch: "Switch", tell: Told) -> "Switch":

@@ -153,9 +153,8 @@ def publish_explanation(
     path = folder / explanations.FOLDER / explanations.name_of(title)
     path.parent.mkdir(parents=True, exist_ok=True)
     write(path, f"../{explanations.INDEX}")
-    others = [each for each in _PAGES if each[0] != explanations.INDEX]
-    here = [each for each in _PAGES if each[0] == explanations.INDEX]
-    environment = _environment([*_existing(folder, others), *here, *_existing(folder, _OF_OTHERS)])
+    pages = [page for page in _PAGES if page[0] == explanations.INDEX or (folder / page[0]).is_file()]
+    environment = _environment([*pages, *_existing(folder, _OF_OTHERS)])
     _write_shared(environment, folder)
     found, foreign = explanations.listed(folder)
     _render(environment, folder, explanations.INDEX, listed=found)
