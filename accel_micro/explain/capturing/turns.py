@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, Final
 
-from accel_micro.devices.waiting import LITTLE_WAITING
+from accel_micro.devices.waiting import LITTLE_WAITING, MOST_TAKEN_OFF
 from accel_micro.measure import gate
 from accel_micro.measure.gate import PRIOR_SENSITIVITY
 
@@ -34,7 +34,7 @@ class Block:
     @property
     def share(self) -> float:
         """Of the seconds, that the step had a core."""
-        return 1.0 - min(self.waiting, 0.9) if self.alone else 1.0
+        return 1.0 - min(self.waiting, MOST_TAKEN_OFF) if self.alone else 1.0
 
     @property
     def speed(self) -> float:
