@@ -305,6 +305,9 @@ def main() -> None:
         "--repeats", type=int, default=0, help="runs of a few cases, for the spread of each harness"
     )
     command.add_argument("--budget", type=float, default=BUDGET_SECONDS, help="seconds for all of it")
+    command.add_argument(
+        "--brief", action="store_true", help="a quarter of its time or less for each harness, on CUDA"
+    )
     command.add_argument("--out", default="", help="write all readings there, as JSON")
     command.set_defaults(run=peers)
     command = commands.add_parser("check", help="every case against float64")

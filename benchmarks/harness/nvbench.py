@@ -2,6 +2,7 @@
 
 It runs what is registered once and then refuses more, so all cases are points of one axis of one benchmark. CUPTI reads
 each call in the same process right before. Its own limit for a point is cut from 15 seconds to 3; the rest is default.
+A last argument `brief` cuts further.
 """
 
 import json
@@ -15,7 +16,8 @@ from typing import Any
 from benchmarks.harness.cases import op_benchmarks
 from benchmarks.harness.clocks import prepared_case
 
-_LIMIT_SECONDS = "3"
+_WHOLE = ("--timeout", "3")
+_BRIEF = ("--timeout", "1", "--min-time", "0.1")
 _TAGS = {"cold": "nv/cold/time/gpu/mean", "batch": "nv/batch/time/gpu/mean"}
 
 
@@ -36,7 +38,7 @@ def read_states(result: Mapping[str, Any]) -> dict[int, dict[str, float]]:
 
 def main() -> None:
     """Read the cases of a file, and write what was read of each to another."""
-    device, todo, done = sys.argv[1:]
+    device, todo, done, *brief = sys.argv[1:]
     import torch
     from cuda import bench
 
@@ -80,7 +82,7 @@ def main() -> None:
         out = Path(folder) / "nvbench.json"
         bench.register(case).add_int64_axis("case", list(range(len(keys))))
         bench.run_all_benchmarks(
-            ["cuda.bench", "--devices", "0", "--timeout", _LIMIT_SECONDS, "--json", str(out)]
+            ["cuda.bench", "--devices", "0", *(_BRIEF if brief else _WHOLE), "--json", str(out)]
         )
         read = read_states(json.loads(out.read_text(encoding="utf-8")))
     found = {" ".join(keys[number]): {**fact, **read.get(number, {})} for number, fact in facts.items()}

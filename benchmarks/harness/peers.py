@@ -29,16 +29,38 @@ from benchmarks.harness.clocks import prepared_case, usable
 FAMILIES = r"^(matmul|conv2d|attention|optimizer|pointwise)\."
 BUDGET_SECONDS = 300.0
 
-_REPEATED_CASES = 4
-_REPEATS_SHARE = 0.35
 _NVBENCH_SHARE = 0.2
-_NVBENCH_CASE_SECONDS = 4.0
 _NVBENCH_START_SECONDS = 25.0
-_WARMUP_SECONDS = 0.2  # the case before has kept the GPU's clock up, so less than in a process of its own
 _NVBENCH = "cuda.bench"
 
 Key = tuple[str, str, str, str]
 """Name of the op, direction, dtype and shape."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long each case is looked at.
+
+    Attributes:
+        brief: each harness gets a part of its default time.
+        seconds: of ours for a clock; None is the profile's. warmup_seconds: of ours before it; the case before has kept
+            the GPU's clock up, so less than in a process of its own.
+        together: harnesses between two readings of CUPTI.
+        repeated_cases, repeats_share: how many cases are read again, and in what share of the whole time.
+        nvbench_seconds: that cuda.bench takes for a case.
+    """
+
+    brief: bool
+    seconds: float | None
+    warmup_seconds: float
+    together: int
+    repeated_cases: int
+    repeats_share: float
+    nvbench_seconds: float
+
+
+WHOLE = Effort(False, None, 0.2, 1, 4, 0.35, 4.0)
+BRIEF = Effort(True, 0.15, 0.03, 3, 8, 0.14, 1.2)
 
 
 @dataclass
@@ -92,7 +114,9 @@ def repeat_case(row: Timed, watches: Sequence[Any], call: Callable[[], Any], run
 
 
 @contextlib.contextmanager
-def _on_cuda(key: Key, classes: Mapping[str, Any], device_name: str) -> Iterator[tuple[Any, Any, Any]]:
+def _on_cuda(
+    key: Key, classes: Mapping[str, Any], device_name: str, effort: Effort
+) -> Iterator[tuple[Any, Any, Any]]:
     """The open device, the call of a case, and CUPTI for it."""
     from accel_micro.measure.sampling import opened
     from accel_micro.selfcheck.peers.witnesses import Cupti
@@ -101,7 +125,7 @@ def _on_cuda(key: Key, classes: Mapping[str, Any], device_name: str) -> Iterator
     cls = classes[name]
     cls().setup(device_name, dtype, shape)
     with opened(device_name) as device, prepared_case(cls, direction, device_name, dtype, shape) as (case, _):
-        device.minimum_warmup_seconds = _WARMUP_SECONDS
+        device.minimum_warmup_seconds = effort.warmup_seconds
         start = perf_counter()
         while perf_counter() < start + 0.05:
             case.call()
@@ -109,28 +133,33 @@ def _on_cuda(key: Key, classes: Mapping[str, Any], device_name: str) -> Iterator
         yield device, case.call, Cupti(device, case.call)
 
 
-def _cuda_case(key: Key, classes: Mapping[str, Any], device_name: str, budget_seconds: float) -> Timed:
-    from accel_micro.selfcheck.peers.stopwatches import ours, stopwatches
-
+def _cuda_case(
+    key: Key, classes: Mapping[str, Any], device_name: str, budget_seconds: float, effort: Effort
+) -> Timed:
     row = Timed(" ".join(key))
-    with _on_cuda(key, classes, device_name) as (device, call, cupti):
+    with _on_cuda(key, classes, device_name, effort) as (device, call, cupti):
         regimes: dict[str, float] = {}
         for name, read in (("queued", cupti.queued), ("cold", cupti.cold)):
             with contextlib.suppress(
                 RuntimeError, ValueError
             ):  # no memory to flush with, or the profiler saw nothing
                 regimes[name] = read()
-        watches = [*ours(device, budget_seconds), *stopwatches("cuda")]
-        read_case(row, watches, call, cupti.plain, regimes)
+        watches = _watches(device, budget_seconds, effort)
+        read_case(row, watches, call, cupti.plain, regimes, effort.together)
         row.unit_seconds = median(one.truth for one in row.readings.values()) / max(1.0, cupti.kernels)
         row.facts = {"kernels": cupti.kernels, **regimes}
     return row
 
 
+def _watches(device: Any, budget_seconds: float, effort: Effort) -> list[Any]:
+    """Who reads a case: ours, then the others."""
+    from accel_micro.selfcheck.peers.stopwatches import ours, stopwatches
+
+    return [*ours(device, effort.seconds or budget_seconds), *stopwatches("cuda", brief=effort.brief)]
+
+
 def _cuda(options: argparse.Namespace, budget: Budget) -> list[Timed]:
     import torch
-
-    from accel_micro.selfcheck.peers.stopwatches import ours, stopwatches
 
     profile = profiles.get(options.profile)
     found = list(cases(options.device, profile, options.bench or FAMILIES))
@@ -141,7 +170,8 @@ def _cuda(options: argparse.Namespace, budget: Budget) -> list[Timed]:
         f"{torch.cuda.get_device_name()}, torch {torch.__version__}; {len(keys)} cases in {len(groups)} families"
     )
     reserved = (_NVBENCH_SHARE if nvbench_absent() is None else 0.0) * budget.seconds
-    repeating = (_REPEATS_SHARE if options.repeats > 1 else 0.0) * budget.seconds
+    effort = BRIEF if options.brief else WHOLE
+    repeating = (effort.repeats_share if options.repeats > 1 else 0.0) * budget.seconds
     rows: list[Timed] = []
     by_name: dict[str, Key] = {}
     alive = True
@@ -150,7 +180,7 @@ def _cuda(options: argparse.Namespace, budget: Budget) -> list[Timed]:
             break
         start = perf_counter()
         try:
-            row = _cuda_case(key, classes, options.device, profile.budget_seconds)
+            row = _cuda_case(key, classes, options.device, profile.budget_seconds, effort)
         except Exception as error:  # one case must not end the table
             print(f"{' '.join(key)}: {type(error).__name__}: {first_line(error)}", flush=True)
             if not (alive := usable(options.device)):
@@ -164,16 +194,16 @@ def _cuda(options: argparse.Namespace, budget: Budget) -> list[Timed]:
             print(f"after {row.name} the device refuses all further work in this process", flush=True)
             break
     if options.repeats > 1 and alive:
-        again = chosen_again(rows, KERNELS, _REPEATED_CASES)
+        again = chosen_again(rows, KERNELS, effort.repeated_cases)
         for place, row in enumerate(again):
-            share = Budget((budget.left - reserved) / (len(again) - place))
-            with _on_cuda(by_name[row.name], classes, options.device) as (device, call, cupti):
-                watches = [*ours(device, profile.budget_seconds), *stopwatches("cuda")]
-                repeat_case(row, watches, call, options.repeats, share)
+            time_for_it = Budget((budget.left - reserved) / (len(again) - place))
+            with _on_cuda(by_name[row.name], classes, options.device, effort) as (device, call, cupti):
+                watches = _watches(device, profile.budget_seconds, effort)
+                repeat_case(row, watches, call, options.repeats, time_for_it)
                 row.again["CUPTI"] = [cupti.plain() for _ in range(options.repeats)]
             print(f"read again {len(row.again['CUPTI'])} times: {row.name}", flush=True)
     if reserved:
-        _read_nvbench(rows, by_name, options.device, budget)
+        _read_nvbench(rows, by_name, options.device, budget, effort)
     return rows
 
 
@@ -193,9 +223,11 @@ def nvbench_absent() -> str | None:
     )
 
 
-def _read_nvbench(rows: list[Timed], by_name: Mapping[str, Key], device: str, budget: Budget) -> None:
+def _read_nvbench(
+    rows: list[Timed], by_name: Mapping[str, Key], device: str, budget: Budget, effort: Effort
+) -> None:
     """As many of the cases as fit the time that is left, spread over the families as they came."""
-    fits = int((budget.left - _NVBENCH_START_SECONDS) / _NVBENCH_CASE_SECONDS)
+    fits = int((budget.left - _NVBENCH_START_SECONDS) / effort.nvbench_seconds)
     wanted = [row for row in rows if row.readings][: max(3, fits)]
     if not wanted:
         return
@@ -203,6 +235,7 @@ def _read_nvbench(rows: list[Timed], by_name: Mapping[str, Key], device: str, bu
         todo, done = Path(name) / "cases.json", Path(name) / "read.json"
         todo.write_text(json.dumps([by_name[row.name] for row in wanted]), encoding="utf-8")
         command = [sys.executable, "-m", "benchmarks.harness.nvbench", device, str(todo), str(done)]
+        command += ["brief"] if effort.brief else []
         limit = max(60.0, 1.5 * budget.left)
         try:
             ran = subprocess.run(
@@ -272,6 +305,7 @@ def peers(options: argparse.Namespace) -> None:
             "device": options.device,
             "profile": options.profile,
             "budget_seconds": options.budget,
+            "brief": options.brief,
             "errors": [vars(one) for one in errors(rows, KERNELS, harnesses)],
             "cases": [row.to_json() for row in rows],
         }

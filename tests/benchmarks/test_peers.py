@@ -35,6 +35,22 @@ def test_a_harness_that_raises_costs_itself_alone() -> None:
     assert row.readings["cold"].error_in_regime == pytest.approx(0.2)
 
 
+def test_the_witness_is_read_once_for_harnesses_that_are_read_together() -> None:
+    row = Timed("a.x")
+    order: list[str] = []
+
+    def watch(name: str) -> Stopwatch:
+        return Stopwatch(name, "", lambda call: float(len(order)) if order.append(name) is None else 0.0)
+
+    def truth() -> float:
+        order.append("truth")
+        return 10e-6
+
+    read_case(row, [watch(name) for name in "abcd"], lambda: None, truth, {}, together=3)
+    assert order == ["truth", "a", "b", "c", "truth", "d", "truth"]
+    assert list(row.readings) == list("abcd")
+
+
 def test_cases_are_grouped_by_family() -> None:
     keys = [("matmul.mm", "forward", "float32", "m=1"), ("conv2d.conv", "forward", "float32", "n=1")]
     assert list(families_of([*keys, keys[0]])) == ["matmul", "conv2d"]
@@ -61,7 +77,7 @@ class FakeCupti:
 
 
 @contextmanager
-def on_cuda(key: Any, classes: Any, device_name: str) -> Iterator[Any]:
+def on_cuda(key: Any, classes: Any, device_name: str, effort: peers.Effort) -> Iterator[Any]:
     if key[0] == "matmul.bmm":
         raise RuntimeError("out of memory")
     assert key[0] in classes
@@ -80,11 +96,11 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         stopwatches, "ours", lambda device, budget=0: [Stopwatch("ours", "", lambda c: 20.2e-6)]
     )
-    monkeypatch.setattr(stopwatches, "stopwatches", lambda kind: watches)
+    monkeypatch.setattr(stopwatches, "stopwatches", lambda kind, brief: watches)
 
 
 def run(tmp_path: Path, **options: Any) -> dict[str, Any]:
-    given = {"device": "cuda", "profile": "quick", "bench": "", "repeats": 0, "budget": 60.0}
+    given = {"device": "cuda", "profile": "quick", "bench": "", "repeats": 0, "budget": 60.0, "brief": False}
     peers.peers(argparse.Namespace(**{**given, **options}, out=str(tmp_path / "out.json")))
     return json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
 

@@ -22,26 +22,28 @@ def read_case(
     call: Callable[[], Any],
     truth: Callable[[], float],
     regimes: Mapping[str, float],
+    together: int = 1,
 ) -> None:
     """Each harness once, the witness before and after it. What a harness raises is its own failure.
 
     Args:
         regimes: the witness in other states, by their name.
+        together: harnesses between two readings of the witness.
     """
     before = truth()
-    for watch in watches:
-        start = perf_counter()
-        try:
-            seconds = watch.read(call)
-        except Exception as error:  # one harness must not end the case
-            row.refused[watch.name] = f"{type(error).__name__}: {first_line(error)}"
-            before = truth()
-            continue
-        spent = perf_counter() - start
+    for first in range(0, len(watches), together):
+        read: dict[str, tuple[float, float, float]] = {}
+        for watch in watches[first : first + together]:
+            start = perf_counter()
+            try:
+                seconds = watch.read(call)
+            except Exception as error:  # one harness must not end the case
+                row.refused[watch.name] = f"{type(error).__name__}: {first_line(error)}"
+                continue
+            read[watch.name] = seconds, regimes.get(watch.regime, 0.0), perf_counter() - start
         after = truth()
-        row.readings[watch.name] = Reading(
-            seconds, (before + after) / 2, regimes.get(watch.regime, 0.0), spent
-        )
+        for name, (seconds, regime, spent) in read.items():
+            row.readings[name] = Reading(seconds, (before + after) / 2, regime, spent)
         before = after
 
 

@@ -1,6 +1,7 @@
 """Stopwatches of other harnesses, each with its defaults: seconds per call of a call.
 
-Their own code reads the clock; nothing is imitated. What is not installed says so in one sentence.
+Their own code reads the clock; nothing is imitated. What is not installed says so in one sentence. `brief` gives each
+a quarter of its default time or less, for tables of hundreds of cases.
 """
 
 from collections.abc import Callable
@@ -40,42 +41,49 @@ ASV: Final = "asv time_"
 DO_BENCH: Final = "triton do_bench"
 DO_BENCH_GRAPH: Final = "triton do_bench_cudagraph"
 
+_BRIEF_TIMER_SECONDS: Final = 0.05
+_BRIEF_DO_BENCH: Final = (6, 25)
+_BRIEF_GRAPH: Final = 5
 
-def stopwatches(kind: str) -> list[Stopwatch]:
-    """Those that time a call of this kind of device inside a process."""
-    common = [
-        Stopwatch(TIMER, "Timer.blocked_autorange(), median", by_timer),
-        Stopwatch(TIMEIT, "Timer.autorange(); nothing is waited for", by_timeit),
-        Stopwatch(
-            ASV, "TimeBenchmark of asv_runner with a setup, median; nothing is waited for", as_asv_does
-        ),
-    ]
+
+def stopwatches(kind: str, *, brief: bool = False) -> list[Stopwatch]:
+    """Those that time a call of this kind of device inside a process; the brief ones are those that wait for it."""
+    timer = partial(by_timer, seconds=_BRIEF_TIMER_SECONDS) if brief else by_timer
+    common = [Stopwatch(TIMER, "Timer.blocked_autorange(), median", timer)]
+    if not brief:
+        common += [
+            Stopwatch(TIMEIT, "Timer.autorange(); nothing is waited for", by_timeit),
+            Stopwatch(
+                ASV, "TimeBenchmark of asv_runner with a setup, median; nothing is waited for", as_asv_does
+            ),
+        ]
     if kind != "cuda":
         return common
     return [
         Stopwatch(
             DO_BENCH,
             "do_bench: the cache is flushed before each call, events around it; mean",
-            by_do_bench,
+            partial(by_do_bench, milliseconds=_BRIEF_DO_BENCH) if brief else by_do_bench,
             "cold",
         ),
         Stopwatch(
             DO_BENCH_GRAPH,
             "do_bench_cudagraph: a graph of calls between events; mean",
-            by_do_bench_graph,
+            partial(by_do_bench_graph, milliseconds=_BRIEF_GRAPH) if brief else by_do_bench_graph,
             "queued",
         ),
         *common,
     ]
 
 
-def by_timer(call: Call) -> float:
+def by_timer(call: Call, seconds: float = 0.2) -> float:
     """`torch.utils.benchmark`, which synchronises around each block."""
     try:
         from torch.utils.benchmark import Timer
     except ImportError as error:  # it wants setuptools, for code that is written in C++
         raise Absent(f"torch.utils.benchmark cannot be imported: {error}") from None
-    return float(Timer("call()", globals={"call": call}).blocked_autorange().median)
+    timer = Timer("call()", globals={"call": call})
+    return float(timer.blocked_autorange(min_run_time=seconds).median)
 
 
 def by_timeit(call: Call) -> float:
@@ -123,14 +131,15 @@ def _triton(name: str) -> Callable[..., Any]:
     return function
 
 
-def by_do_bench(call: Call) -> float:
-    """Milliseconds of `triton.testing.do_bench`, in seconds."""
-    return 1e-3 * float(_triton("do_bench")(call))
+def by_do_bench(call: Call, milliseconds: tuple[int, int] = (25, 100)) -> float:
+    """Milliseconds of `triton.testing.do_bench`, in seconds; given are those of its warm-up and its reading."""
+    warmup, rep = milliseconds
+    return 1e-3 * float(_triton("do_bench")(call, warmup=warmup, rep=rep))
 
 
-def by_do_bench_graph(call: Call) -> float:
-    """Milliseconds of `triton.testing.do_bench_cudagraph`, in seconds."""
-    return 1e-3 * float(_triton("do_bench_cudagraph")(call))
+def by_do_bench_graph(call: Call, milliseconds: int = 20) -> float:
+    """Milliseconds of `triton.testing.do_bench_cudagraph`, in seconds; given are those of a graph, run ten times."""
+    return 1e-3 * float(_triton("do_bench_cudagraph")(call, rep=milliseconds))
 
 
 def named(kind: str) -> dict[str, Stopwatch]:
