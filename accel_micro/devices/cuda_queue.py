@@ -20,6 +20,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from accel_micro.devices.base import Call, QueueTooShort, quiet_stderr
+from accel_micro.devices.profiling import interval
 
 if TYPE_CHECKING:
     from accel_micro.devices.cuda import Cuda
@@ -310,7 +311,7 @@ def _busy_nanoseconds(intervals: list[tuple[int, int]]) -> int:
 
 def _device_intervals(repeat: Callable[[int], None], calls: int) -> list[tuple[int, int]]:
     """When each kernel and copy of these calls began and ended, nanoseconds."""
-    return [_interval(event) for event in _device_events(repeat, calls)]
+    return [interval(event) for event in _device_events(repeat, calls)]
 
 
 def _device_events(repeat: Callable[[int], None], calls: int, *, spins: bool = False) -> list[Any]:
@@ -333,14 +334,6 @@ def _device_events(repeat: Callable[[int], None], calls: int, *, spins: bool = F
         and not _is_annotation(event)
         and (spins or not _is_spin(event))
     ]
-
-
-def _interval(event: Any) -> tuple[int, int]:
-    if hasattr(event, "duration_ns"):
-        start, duration = event.start_ns(), event.duration_ns()
-    else:  # before torch 2.4
-        start, duration = 1000 * event.start_us(), 1000 * event.duration_us()
-    return int(start), int(start) + int(duration)
 
 
 def _is_spin(event: Any) -> bool:

@@ -108,15 +108,6 @@ def flops_of(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any
         return 0.0
 
 
-def numbers_for_tensors(func: Any, args: Sequence[Any]) -> int:
-    """Numbers that stand where the schema has a tensor, as the 2 of `x * 2`."""
-    wanted = (str(argument.type) for argument in func._schema.arguments)
-    return sum(
-        kind == "Tensor" and isinstance(value, (int, float))
-        for kind, value in zip(wanted, args, strict=False)
-    )
-
-
 def is_view(func: Any) -> bool:
     """Whether it only gives another name to memory."""
     return any(

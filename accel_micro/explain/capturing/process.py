@@ -18,7 +18,8 @@ from time import perf_counter
 from typing import Any, Final
 
 from accel_micro.explain.capturing.counting import Counts, finite
-from accel_micro.explain.capturing.turns import TURNS, Block, Watched, chosen, in_place
+from accel_micro.explain.capturing.turns import TURNS, Block, Turn, chosen, in_place
+from accel_micro.explain.capturing.watching import Watched
 from accel_micro.explain.setting import Setting
 from accel_micro.measure import throttling
 
@@ -148,33 +149,23 @@ class _Process:
 
     def _turns(self, structure: Any, snapshot: Any, step_seconds: float) -> dict[str, Any]:
         """Blocks of plain steps, of watched ones and of steps that are only enqueued, by turns, and what they tell."""
-        from accel_micro.explain.capturing.watching import Watching
-
         steps = max(1, min(_MOST_STEPS, math.ceil(_BLOCK_SECONDS / step_seconds)))
-        watching = None
-        if structure is not None:
-            before = self.device.probe_host_speed()
-            watching = Watching.measured()
-            after = self.device.probe_host_speed()
-            watching = watching.scaled(2.0 / (self.reference / before + self.reference / after))
-            if self.device.asynchronous:
-                watching = watching.beside_a_device()
+        watch = None if structure is None else self._watch(structure)
         plain: list[Block] = []
-        watched: list[Watched] = []
+        turns: list[Turn] = []
         enqueued: list[Block] = []
         end = perf_counter() + self.job["budget_seconds"]
         least, most = TURNS
         while len(plain) < most and (len(plain) < least or perf_counter() < end):
             with self._counts.block(self.device, steps):
                 plain.append(self._block(snapshot, lambda: self._timed(steps)))
-            if structure is not None and watching is not None:
-                block = Watched(structure, watching)
-                watched.append(self._watched_block(snapshot, block, steps))
+            if watch is not None:
+                turns.append(self._watched(snapshot, plain[-1], watch(), steps))
             if self.device.asynchronous:
                 enqueued.append(self._block(snapshot, lambda: self._enqueued(steps)))
-        if any(block.changed for block in watched):
+        if any(turn.watched.changed for turn in turns):
             self.problems.append("its ops change from step to step, so only whole steps were timed")
-            watched = []
+            turns = []
         busy = self._busy_seconds()  # last: a profiler that was used once makes every launch a little slower
         kept, samples = chosen(plain, busy or 0.0)  # a faster host would not make the device faster
         found: dict[str, Any] = {
@@ -190,9 +181,28 @@ class _Process:
         } | self._counts.facts()
         if enqueued:
             found["host_seconds"] = median(chosen(enqueued)[1])
-        if watched:
-            found |= in_place(plain, watched, median(samples), found.get("host_seconds"))
+        if turns:
+            calls = [float(call.count) for call in structure.calls]
+            found |= in_place(turns, median(samples), found.get("host_seconds"), calls)
         return found
+
+    def _watch(self, structure: Any) -> "Callable[[], Watched] | None":
+        """What makes a watch for a block of steps; None where nothing can watch."""
+        from accel_micro.explain.capturing.watching import Bracketed, Profiled, event_seconds
+
+        if self.device.asynchronous:
+            return lambda: Bracketed(structure)
+        before = self.device.probe_host_speed()
+        try:
+            added = event_seconds()
+        except RuntimeError as error:
+            self.problems.append(
+                f"the profiler cannot be used ({_sentence(error)}), so only whole steps were timed"
+            )
+            return None
+        after = self.device.probe_host_speed()
+        added *= 2.0 / (self.reference / before + self.reference / after)
+        return lambda: Profiled(structure, added)
 
     def _block(self, snapshot: Any, time: Callable[[], float]) -> "Block":
         device = self.device
@@ -214,16 +224,13 @@ class _Process:
             block.hertz, block.held = now.hertz, throttling.reasons(state, now, lasted)
         return block
 
-    def _watched_block(self, snapshot: Any, watched: "Watched", steps: int) -> "Watched":
+    def _watched(self, snapshot: Any, plain: Block, watched: "Watched", steps: int) -> Turn:
         def time() -> float:
-            for _ in range(steps):
-                self.device.synchronize()
-                watched.step(self.step)
-            self.device.synchronize()
-            return watched.seconds
+            start = perf_counter()
+            watched.run(self.step, steps, self.device.synchronize)
+            return (perf_counter() - start) / steps
 
-        watched.block = self._block(snapshot, time)
-        return watched
+        return Turn(plain, watched, self._block(snapshot, time))
 
     # Ops
 

@@ -19,7 +19,6 @@ from accel_micro.explain.capturing.describing import (
     flops_of,
     is_uninitialised,
     is_view,
-    numbers_for_tensors,
     scalars_of,
     subnormal_share,
     tensors_in,
@@ -35,8 +34,6 @@ class Call:
 
     Attributes:
         kept: arguments of the first such call, where they are kept for a replay.
-        tensors: in and out. numbers: numbers that stand where the schema has a tensor.
-        noted: autograd takes note of it.
     """
 
     func: Any
@@ -49,9 +46,6 @@ class Call:
     crossing: Crossing = ""
     flops: float = 0.0
     bytes: float = 0.0
-    tensors: int = 0
-    numbers: int = 0
-    noted: bool = False
     count: int = 0
     subnormal: float = 0.0
     non_finite: bool = False
@@ -172,9 +166,6 @@ class Recording(TorchDispatchMode):
             call.flops = flops_of(func, args, kwargs, out)
             moved = {storage_address(t): size_bytes(t) for t in [*made_of, *outputs]}
             call.bytes = 0.0 if is_view(func) or is_uninitialised(func) else float(sum(moved.values()))
-            call.tensors = len(made_of) + len(outputs)
-            call.numbers = numbers_for_tensors(func, args)
-            call.noted = phase == "forward" and torch.is_grad_enabled()
             self.structure.calls.append(call)
         known = self.structure.calls[number]
         known.count += 1

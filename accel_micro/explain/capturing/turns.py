@@ -1,11 +1,12 @@
 """Blocks of plain steps and of watched ones, and what is made of them."""
 
 import math
-from collections.abc import Callable, Sequence
-from time import perf_counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from accel_micro.devices.waiting import LITTLE_WAITING, MOST_TAKEN_OFF
+from accel_micro.explain.capturing.watching import Watched
 from accel_micro.measure import gate
 from accel_micro.measure.gate import PRIOR_SENSITIVITY
 
@@ -41,65 +42,23 @@ class Block:
         return 2.0 / (1.0 / self.before + 1.0 / self.after)
 
 
-class Watched:
-    """Steps under a mode that brackets each op.
+@dataclass(frozen=True)
+class Turn:
+    """A block of plain steps, and one of watched steps behind it with the machine's speed meanwhile."""
 
-    Attributes:
-        costs: seconds that watching adds to the gap before each row, and to the tail, at full speed.
-        ops, gaps: of each step the seconds of each row, and before it with what watching costs; the tail comes last.
-        changed: a step called other ops than the structure has.
-    """
-
-    def __init__(self, structure: Any, watching: Any) -> None:
-        self._funcs = structure.funcs
-        self._numbers = structure.sequence
-        self.rows = len(structure.calls)
-        self.costs = [0.0] * (self.rows + 1)
-        pending, before = 0.0, None
-        for number in structure.sequence:
-            call = structure.calls[number] if number >= 0 else None
-            pending += watching.of(call, before)
-            before = call
-            if number >= 0:
-                self.costs[number] += pending
-                pending = 0.0
-        self.costs[-1] = pending
-        self.changed = False
-        self.ops: list[list[float]] = []
-        self.gaps: list[list[float]] = []
-        self.block = Block(1.0, 1.0, 1.0, 0.0)
-
-    def step(self, run: Callable[[], Any]) -> None:
-        """Run a step and add what it took."""
-        from accel_micro.explain.capturing.recording import Timing
-
-        mode = Timing()
-        with mode:
-            start = perf_counter()
-            run()
-            end = perf_counter()
-        if self.changed or mode.funcs != self._funcs:
-            self.changed = True
-            return
-        ops, gaps = [0.0] * self.rows, [0.0] * (self.rows + 1)
-        before = start
-        stamps = iter(mode.stamps)
-        for number, begun, ended in zip(self._numbers, stamps, stamps, strict=True):
-            if number < 0:  # what marks a place belongs to the gap
-                continue
-            ops[number] += ended - begun
-            gaps[number] += begun - before
-            before = ended
-        gaps[-1] = end - before
-        self.ops.append(ops)
-        self.gaps.append(gaps)
+    plain: Block
+    watched: Watched
+    block: Block
 
     @property
-    def seconds(self) -> float:
-        """Mean over the steps of what the ops took together."""
-        if not self.ops:
-            return 1e-9
-        return max(1e-9, sum(map(sum, self.ops)) / len(self.ops))
+    def disturbed(self) -> tuple[float, float]:
+        """Rises with what came between."""
+        return max(self.plain.waiting, self.block.waiting), -min(self.plain.speed, self.block.speed)
+
+    def scale(self, step_seconds: float) -> float:
+        """From the speed of the watched steps to that of the plain ones beside them, and on to `step_seconds`."""
+        speed = (self.block.speed / self.plain.speed) ** PRIOR_SENSITIVITY
+        return float(speed * step_seconds / (self.plain.seconds * self.plain.share))
 
 
 def chosen(blocks: Sequence[Block], floor: float = 0.0) -> tuple[list[Block], list[float]]:
@@ -114,10 +73,10 @@ def chosen(blocks: Sequence[Block], floor: float = 0.0) -> tuple[list[Block], li
 
 
 def in_place(
-    plain: Sequence[Block],
-    watched: Sequence[Watched],
+    turns: Sequence[Turn],
     step_seconds: float,
     host_seconds: float | None = None,
+    calls: Sequence[float] = (),
 ) -> dict[str, Any]:
     """Seconds of each row and of the gap before it.
 
@@ -126,50 +85,40 @@ def in_place(
     minutes slows both blocks of a turn. Each row is scaled to that sum.
 
     Where a device works on its own, ops and gaps together are what the host needs for a step, and that is known:
-    `host_seconds`, until an idle queue has been given one. Then what watching costs is corrected such that they are.
+    `host_seconds`, until an idle queue has been given one. What they are too long by is what a mode adds to `calls`,
+    those of each row, and is taken off the gaps before them.
     """
     import numpy as np
 
-    disturbed = [
-        (max(p.waiting, w.block.waiting), -min(p.speed, w.block.speed))
-        for p, w in zip(plain, watched, strict=True)
-    ]
-    order = sorted(range(len(plain)), key=disturbed.__getitem__)
+    order = sorted(turns, key=lambda turn: turn.disturbed)
     kept = order[: max(min(TURNS[0], len(order)), math.ceil(len(order) / 2))]
-    # From the speed of the watched steps to that of the plain ones beside them, and from those to `step_seconds`.
-    scales = []
-    for t in kept:
-        plain_block, block = plain[t], watched[t].block
-        speed = (block.speed / plain_block.speed) ** PRIOR_SENSITIVITY
-        scales.append(speed * step_seconds / (plain_block.seconds * plain_block.share))
-    found: dict[str, Any] = {}
-    for name in ("ops", "gaps"):
-        blocks, totals = [], []
-        for scale, t in zip(scales, kept, strict=True):
-            read, block = np.array(getattr(watched[t], name)), watched[t].block
-            watching = np.zeros(read.shape[1])
-            if name == "gaps":  # watching is Python's work: it takes as much longer as the probe does
-                watching = np.array(watched[t].costs) / block.speed
-            blocks.append(scale * (read - watching))
-            totals.append(scale * (_typical(read.sum(axis=1), block) - watching.sum()))
-        steps = np.vstack(blocks)
-        middle = np.median(steps, axis=0)
-        total = float(np.median(totals))
-        parts = float(middle.sum())
-        found[name] = middle * (total / parts) if parts > 0 and total > 0 else middle
-        if name == "ops":
-            scatter = 1.4826 * np.median(np.abs(steps - middle), axis=0)
-            found["ops_errors"] = 1.253 * scatter / math.sqrt(len(steps))
-    costs = np.array(watched[0].costs)
-    if host_seconds is not None and costs.sum() > 0:
-        excess = found["ops"].sum() + found["gaps"].sum() - host_seconds
-        found["gaps"] = found["gaps"] - excess * costs / costs.sum()
+    ops, steps = _rows(kept, "ops", step_seconds)
+    gaps, _ = _rows(kept, "gaps", step_seconds)
+    scatter = 1.4826 * np.median(np.abs(steps - np.median(steps, axis=0)), axis=0)
+    if host_seconds is not None and sum(calls) > 0:
+        excess = ops.sum() + gaps.sum() - host_seconds
+        gaps[:-1] -= excess * np.array(calls) / sum(calls)
     return {
-        "ops": [float(x) for x in found["ops"]],
-        "ops_errors": [float(x) for x in found["ops_errors"]],
-        "gaps": [float(x) for x in found["gaps"][:-1]],
-        "tail_seconds": float(found["gaps"][-1]),
+        "ops": [float(x) for x in ops],
+        "ops_errors": [float(x) for x in 1.253 * scatter / math.sqrt(len(steps))],
+        "gaps": [float(x) for x in gaps[:-1]],
+        "tail_seconds": float(gaps[-1]),
     }
+
+
+def _rows(turns: Sequence[Turn], name: str, step_seconds: float) -> tuple[Any, Any]:
+    """Seconds of the ops, or of the gaps, of each row; and of each step, scaled."""
+    import numpy as np
+
+    blocks, totals = [], []
+    for turn in turns:
+        scale, seconds = turn.scale(step_seconds), np.array(getattr(turn.watched, name))
+        blocks.append(scale * seconds)
+        totals.append(scale * _typical(seconds.sum(axis=1), turn.block))
+    steps = np.vstack(blocks)
+    middle = np.median(steps, axis=0)
+    total, parts = float(np.median(totals)), float(middle.sum())
+    return (middle * (total / parts) if parts > 0 and total > 0 else middle), steps
 
 
 def _typical(steps: Any, block: Block) -> float:

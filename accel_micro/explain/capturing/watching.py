@@ -1,103 +1,287 @@
-"""What it costs to watch: seconds that a mode which brackets each op adds to a step, outside of the brackets."""
+"""Steps whose ops are timed in place: by torch's profiler on a processor, under a mode where a device works on its own.
 
-import math
-from bisect import bisect_right
+The profiler adds about a microsecond to an op, in C++; a mode of Python adds 4 to 17 (two cores of an AMD EPYC), since
+what an op leaves in the cache is not Python. But a profiler that was used once makes every launch to a GPU slower; and
+there the host's time for a step is known anyway, so what a mode adds can be taken off.
+"""
+
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 from typing import Any, Final
 
 import torch
 
-from accel_micro.explain.capturing.recording import Call, Timing, record
+from accel_micro.devices.base import quiet_stderr
+from accel_micro.devices.profiling import interval
+from accel_micro.explain.capturing.recording import Structure, Timing
 
-_BYTES: Final = (1 << 12, 1 << 16, 1 << 20, 1 << 24)
-_CALLS: Final = (60, 60, 60, 20)
-_LIST: Final = 64
-_READINGS: Final = 5
-_STEPS: Final = 50
-_IN_A_STEP: Final = (1.0, 3.0)
-_FEW: Final = 4
-"""Tensors up to which each is an argument of its own; more come in lists."""
+_MARK: Final = "accel_micro step"
+_CHUNK: Final = 300
+_AHEAD: Final = 100
+_WINDOW: Final = 20
+"""Calls that are aligned at once, further ones that are looked at meanwhile, and events for each of both."""
+_MATCH: Final = 50
+"""Events that are left out for a match more."""
+_LEAST_MATCHED: Final = 0.75
+_READINGS: Final = 7
+_STEPS: Final = 10
+
+
+class Bracketed:
+    """Steps under a mode that takes the time before and after each op's own call.
+
+    Attributes:
+        ops, gaps: of each step the seconds of each row, and before it, with what the mode adds; the tail comes last.
+        changed: a step called other ops than the structure has.
+    """
+
+    def __init__(self, structure: Structure) -> None:
+        self._funcs = structure.funcs
+        self._numbers = structure.sequence
+        self._rows = len(structure.calls)
+        self.changed = False
+        self.ops: list[list[float]] = []
+        self.gaps: list[list[float]] = []
+
+    def run(self, step: Callable[[], Any], steps: int, synchronize: Callable[[], None]) -> None:
+        """Run steps and add what they took."""
+        for _ in range(steps):
+            synchronize()
+            mode = Timing()
+            with mode:
+                start = perf_counter()
+                step()
+                end = perf_counter()
+            if self.changed or mode.funcs != self._funcs:
+                self.changed = True
+                continue
+            stamps = iter(mode.stamps)
+            spans = [(begun, ended) for begun, ended in zip(stamps, stamps, strict=True)]
+            ops, gaps = self._of_rows(start, end, spans)
+            self.ops.append(ops)
+            self.gaps.append(gaps)
+        synchronize()
+
+    def _of_rows(
+        self, start: float, end: float, spans: Sequence[tuple[float, float]]
+    ) -> tuple[list[float], list[float]]:
+        ops, gaps = [0.0] * self._rows, [0.0] * (self._rows + 1)
+        before = start
+        for number, (begun, ended) in zip(self._numbers, spans, strict=True):
+            if number < 0:  # what marks a place belongs to the gap
+                continue
+            ops[number] += ended - begun
+            gaps[number] += begun - before
+            before = ended
+        gaps[-1] = end - before
+        return ops, gaps
+
+
+class Profiled:
+    """Steps under torch's profiler, read when they are over.
+
+    An op's time is that of its call as autograd sees it, notes for the backward included; the mode of `Bracketed` is
+    called below autograd. What the profiler adds for each event is taken off where it lies.
+
+    Args:
+        event_seconds: what it adds for an event, at the speed at which the steps run.
+
+    Attributes:
+        ops, gaps, changed: as those of `Bracketed`.
+    """
+
+    def __init__(self, structure: Structure, event_seconds: float) -> None:
+        kept = [(f, n) for f, n in zip(structure.funcs, structure.sequence, strict=True) if n >= 0]
+        self._names = [name_of(func) for func, _ in kept]
+        self._numbers = [number for _, number in kept]
+        self._rows = len(structure.calls)
+        self._event_seconds = event_seconds
+        self._known: tuple[list[str], list[int]] | None = None
+        self.changed = False
+        self.ops: list[list[float]] = []
+        self.gaps: list[list[float]] = []
+
+    def run(self, step: Callable[[], Any], steps: int, synchronize: Callable[[], None]) -> None:
+        """Run steps and add what they took.
+
+        Raises:
+            RuntimeError: the profiler cannot be used.
+        """
+        for events in profiled(step, steps):
+            self._add(events)
+
+    def _add(self, events: "Events") -> None:
+        import numpy as np
+
+        if self._known is None or self._known[0] != events.names:
+            self._known = events.names, aligned(self._names, events.names)
+        places = np.array(self._known[1])
+        found = places >= 0
+        if self.changed or found.sum() < _LEAST_MATCHED * len(places):
+            self.changed = True
+            return
+        here, numbers = places[found], np.array(self._numbers)[found]
+        starts, ends = np.array(events.starts), np.array(events.ends)
+        begun, ended = starts[here], np.maximum.accumulate(ends[here])
+        after = np.searchsorted(starts, ended)  # the first event that begins behind each op
+        before = np.concatenate(([0], after[:-1]))
+        last = np.concatenate(([events.start], ended[:-1]))
+        begun = np.maximum(begun, last)
+        ops = np.zeros(self._rows)
+        gaps = np.zeros(self._rows + 1)
+        added = self._event_seconds
+        np.add.at(ops, numbers, ended - begun - added * np.maximum(0, after - here - 1))
+        np.add.at(gaps, numbers, begun - last - added * np.maximum(0, here + 1 - before))
+        gaps[-1] = events.end - ended[-1] - added * (len(starts) - after[-1])
+        self.ops.append(list(ops))
+        self.gaps.append(list(gaps))
+
+
+Watched = Bracketed | Profiled
 
 
 @dataclass(frozen=True)
-class Watching:
-    """Seconds that watching adds to a call, by how much memory was touched since the last one.
-
-    A mode costs nothing of a call's own time but what leads there and back: arguments and results become objects of
-    Python. So it is read off calls that do nothing, each with and without a mode. What a step does between two calls
-    drives torch and Python out of the cache, and the way is then longer. Measured on two cores of an AMD EPYC: 3.6 µs
-    after nothing, 5.3 µs after 1 MB and 15 µs after 16 MB; 0.6 µs for each further tensor, 1.8 µs for a number in
-    place of one, 0.8 µs where autograd takes note, 0.1 µs for a tensor of a list. In a step, where no two calls in a
-    row are alike, it is more than in a loop: all is scaled to what watching a small network's step really adds.
+class Events:
+    """Calls that the profiler saw in a step, in the order of their start, what called before what was called.
 
     Attributes:
-        call: of a call with one tensor, after each of `_BYTES`.
-        argument, number, graph, listed: what the others add, after nothing; they grow as `call` does.
+        start, end: of the step. starts, ends: of the calls, seconds by the same clock.
     """
 
-    call: tuple[float, ...]
-    argument: float
-    number: float
-    graph: float
-    listed: float
+    start: float
+    end: float
+    names: list[str]
+    starts: list[float]
+    ends: list[float]
 
-    def of(self, call: Call | None, before: Call | None) -> float:
-        """Of such a call after another; None is one that only marks a place."""
-        touched = max(call.bytes if call else 0.0, before.bytes if before else 0.0)
-        bare = _between(touched, self.call)
-        if call is None:
-            return bare
-        growth = bare / self.call[0] if self.call[0] else 1.0
-        further = min(max(0, call.tensors - 1), _FEW) * self.argument
-        further += max(0, call.tensors - 1 - _FEW) * self.listed
-        further += call.numbers * self.number + call.noted * self.graph
-        return bare + growth * further
 
-    def scaled(self, factor: float) -> "Watching":
-        """All of it by a factor, such as the share of full speed at which it was measured."""
-        call = tuple(factor * each for each in self.call)
-        return Watching(
-            call, factor * self.argument, factor * self.number, factor * self.graph, factor * self.listed
-        )
+def name_of(func: Any) -> str:
+    """How the profiler calls an operator."""
+    schema = getattr(func, "_schema", None)
+    return str(func) if schema is None else str(schema.name)
 
-    def beside_a_device(self) -> "Watching":
-        """Where ops run on a device of its own: what they touch is not in the host's cache anyway."""
-        return replace(self, call=self.call[:1] * len(self.call))
 
-    @classmethod
-    def measured(cls) -> "Watching":
-        """On this machine now; takes half a second."""
-        one, two, three = (torch.ones(8) for _ in range(3))
-        graph = torch.ones(8, requires_grad=True)
-        many = [torch.zeros(8) for _ in range(_LIST)]
-        noted = _added(lambda: graph.mul(2.0), _CALLS[0], _BYTES[0])
-        with torch.no_grad():
-            call = _rising([_added(one.relu_, n, size) for size, n in zip(_BYTES, _CALLS, strict=True)])
-            # Each next to what it is held against: the machine may be slower a second later.
-            pairs: tuple[tuple[Callable[[], Any], Callable[[], Any], int], ...] = (
-                (lambda: one.addcmul_(two, three), one.relu_, 2),
-                (lambda: one.mul_(1.0), one.relu_, 1),
-                (
-                    lambda: torch._foreach_add(many, 1.0),
-                    lambda: torch._foreach_add(many[:1], 1.0),
-                    2 * _LIST - 2,
-                ),
+def profiled(step: Callable[[], Any], steps: int) -> list[Events]:
+    """Events of each of some steps.
+
+    Raises:
+        RuntimeError: the profiler cannot be used, or has lost a step.
+    """
+    from torch.profiler import ProfilerActivity, profile
+
+    with quiet_stderr(), profile(activities=[ProfilerActivity.CPU]) as profiler:
+        for _ in range(steps):
+            with _mark():
+                step()
+    results: Any = profiler.profiler.kineto_results if profiler.profiler is not None else None
+    if results is None:
+        raise RuntimeError("it has no results")
+    found = sorted(
+        (
+            (*interval(event), str(event.name()), event.start_thread_id())
+            for event in results.events()
+            if event.device_type() == torch._C._autograd.DeviceType.CPU
+        ),
+        key=lambda each: (each[0], -each[1]),
+    )
+    marks = [each for each in found if each[2] == _MARK]
+    if len(marks) != steps:
+        raise RuntimeError(f"it has {len(marks)} of {steps} steps")
+    split: list[Events] = []
+    events = iter(found)
+    for begun, ended, _, thread in marks:
+        inside = []
+        for each in events:
+            if each[0] > ended:
+                break  # the next mark, or what lies between
+            if each[0] >= begun and each[2] != _MARK and each[3] == thread:
+                inside.append(each)
+        split.append(
+            Events(
+                1e-9 * begun,
+                1e-9 * ended,
+                [name for _, _, name, _ in inside],
+                [1e-9 * start for start, *_ in inside],
+                [1e-9 * end for _, end, *_ in inside],
             )
-            further = [
-                max(0.0, (_added(more, 30, _BYTES[0]) - _added(less, 30, _BYTES[0])) / count)
-                for more, less, count in pairs
-            ]
-            unnoted = _added(lambda: graph.mul(2.0), _CALLS[0], _BYTES[0])
-        argument, number, listed = further
-        alone = cls(call, argument, number, max(0.0, noted - unnoted), listed)
-        return alone.scaled(_in_a_step(alone))
+        )
+    return split
 
 
-def _in_a_step(alone: Watching) -> float:
-    """What watching adds to the step of a tiny network ÷ what it should add by single calls."""
+def _mark() -> AbstractContextManager[Any]:
+    """What tells steps apart; the fast kind where this torch has it."""
+    fast = getattr(getattr(torch._C, "_profiler", None), "_RecordFunctionFast", None)
+    mark: AbstractContextManager[Any] = torch.profiler.record_function(_MARK) if fast is None else fast(_MARK)
+    return mark
+
+
+def aligned(wanted: Sequence[str], seen: Sequence[str]) -> list[int]:
+    """Where each wanted name stands in `seen`, in order: as many as can be with few left out between; -1 for none.
+
+    The profiler sees calls within calls too. A step under a mode detaches some tensors that a plain one does not, and
+    adds gradients out of place where a plain one adds in place: so a last underscore does not count.
+    """
+    wanted, seen = ([name.rstrip("_") for name in names] for names in (wanted, seen))
+    found: list[int] = []
+    place = 0
+    while len(found) < len(wanted):
+        some = wanted[len(found) : len(found) + _CHUNK + _AHEAD]
+        window = seen[place : place + _WINDOW * len(some)]
+        places = _longest(some, window)
+        last = len(wanted) - len(found) <= _CHUNK + _AHEAD
+        kept = places if last else places[:_CHUNK]
+        found += [place + each if each >= 0 else -1 for each in kept]
+        place += max((each + 1 for each in kept), default=0)
+    return found
+
+
+def _longest(wanted: Sequence[str], seen: Sequence[str]) -> list[int]:
+    """As `aligned`, by what is best for all that is left, from each pair of places.
+
+    That names are left out costs a little: of many equal layers the call of one is not to be taken for that of the next.
+    """
+    import numpy as np
+
+    codes = {name: code for code, name in enumerate(dict.fromkeys([*wanted, *seen]))}
+    those = np.array([codes[name] for name in seen], dtype=np.int64)
+    left = np.zeros((len(wanted) + 1, len(seen) + 1), dtype=np.int64)
+    ahead = np.arange(len(seen) + 1)
+    for row in range(len(wanted) - 1, -1, -1):
+        best = left[row + 1].copy()
+        matched = np.where(those == codes[wanted[row]], left[row + 1, 1:] + _MATCH, 0)
+        best[:-1] = np.maximum(best[:-1], matched)
+        left[row] = np.maximum.accumulate((best - ahead)[::-1])[::-1] + ahead
+    following: dict[str, list[int]] = {}
+    for place, name in enumerate(seen):
+        following.setdefault(name, []).append(place)
+    cursors = dict.fromkeys(following, 0)
+    found, place = [], 0
+    for row, name in enumerate(wanted):
+        places = following.get(name, [])
+        cursor = cursors.get(name, 0)
+        while cursor < len(places) and places[cursor] < place:
+            cursor += 1
+        cursors[name] = cursor
+        found.append(-1)
+        if cursor < len(places):
+            there = places[cursor]
+            if _MATCH + left[row + 1, there + 1] - (there - place) >= left[row + 1, place]:
+                found[-1] = there
+                place = there + 1
+    return found
+
+
+def event_seconds() -> float:
+    """What the profiler adds for an event, on this machine now: of the step of a tiny network; takes half a second.
+
+    Of both kinds of steps the least reading counts, since whatever disturbs one makes it longer.
+
+    Raises:
+        RuntimeError: the profiler cannot be used.
+    """
     width = 16
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(0)
@@ -111,53 +295,17 @@ def _in_a_step(alone: Watching) -> float:
         net(x).square().mean().backward()
         optimizer.step()
 
-    step()
-    structure = record(step, net)
-    calls = [structure.calls[n] if n >= 0 else None for n in structure.sequence]
-    expected = sum(alone.of(call, before) for before, call in zip([None, *calls], calls, strict=False))
-    added = _added(step, _STEPS, _BYTES[0])
-    low, high = _IN_A_STEP
-    return min(high, max(low, added / expected)) if expected > 0 else low
-
-
-def _rising(costs: Sequence[float]) -> tuple[float, ...]:
-    """None less than the one before: more memory is not faster."""
-    found: list[float] = []
-    for cost in costs:
-        found.append(max([0.0, cost, *found[-1:]]))
-    return tuple(found)
-
-
-def _between(size: float, costs: Sequence[float]) -> float:
-    """The cost after that many bytes, a straight line over the logarithm between two of `_BYTES`."""
-    if size <= _BYTES[0]:
-        return costs[0]
-    if size >= _BYTES[-1]:
-        return costs[-1]
-    above = bisect_right(_BYTES, size)
-    low, high = _BYTES[above - 1], _BYTES[above]
-    share = math.log(size / low) / math.log(high / low)
-    return costs[above - 1] + share * (costs[above] - costs[above - 1])
-
-
-def _added(call: Callable[[], Any], calls: int, touched: int) -> float:
-    """Seconds that a mode adds to a call: the least readings of both, since whatever disturbs one makes it longer."""
-    import numpy as np
-
-    memory = np.zeros(touched // 4, dtype=np.float32)
-    bare = watched = math.inf
-    for _ in range(_READINGS):
-        bare = min(bare, _seconds(call, calls // _READINGS, memory))
-        with Timing():
-            watched = min(watched, _seconds(call, calls // _READINGS, memory))
-    return watched - bare
-
-
-def _seconds(call: Callable[[], Any], calls: int, memory: Any) -> float:
-    times = []
-    for _ in range(calls + 1):
-        memory += 1.0
+    def bare() -> float:
         start = perf_counter()
-        call()
-        times.append(perf_counter() - start)
-    return median(times[1:])
+        step()
+        return perf_counter() - start
+
+    for _ in range(3):
+        step()
+    added = []
+    for _ in range(_READINGS):
+        plain = median(bare() for _ in range(_STEPS))
+        events = profiled(step, _STEPS)
+        watched = median(each.end - each.start for each in events)
+        added.append((watched - plain) / max(1, len(events[0].names)))
+    return max(0.0, median(added))

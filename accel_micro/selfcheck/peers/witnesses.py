@@ -96,7 +96,8 @@ class Cupti:
         """Calls before each of which more is written than the cache holds."""
         import torch
 
-        from accel_micro.devices.cuda_queue import _busy_nanoseconds, _device_events, _interval, _is_spin
+        from accel_micro.devices.cuda_queue import _busy_nanoseconds, _device_events, _is_spin
+        from accel_micro.devices.profiling import interval
 
         cuda: Any = torch.cuda
         buffer = torch.empty(_FLUSHED_BYTES // 4, dtype=torch.int32, device=self._device.name)
@@ -108,9 +109,9 @@ class Cupti:
                 self._call()
 
         events = _device_events(flushed, _COLD_CALLS, spins=True)
-        events.sort(key=_interval)
+        events.sort(key=interval)
         groups = between(events, _is_spin)
-        return median(_busy_nanoseconds([_interval(event) for event in group]) * 1e-9 for group in groups)
+        return median(_busy_nanoseconds([interval(event) for event in group]) * 1e-9 for group in groups)
 
 
 def between(events: Sequence[Any], marks: Callable[[Any], bool]) -> list[list[Any]]:
