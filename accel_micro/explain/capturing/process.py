@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from accel_micro.explain.capturing.counting import Counts, finite
 from accel_micro.explain.capturing.turns import TURNS, Block, Turn, chosen, in_place
-from accel_micro.explain.capturing.watching import Watched
+from accel_micro.explain.capturing.watching import Bracketed, Profiled, Watched
 from accel_micro.explain.setting import Setting
 from accel_micro.measure import throttling
 
@@ -150,7 +150,8 @@ class _Process:
     def _turns(self, structure: Any, snapshot: Any, step_seconds: float) -> dict[str, Any]:
         """Blocks of plain steps, of watched ones and of steps that are only enqueued, by turns, and what they tell."""
         steps = max(1, min(_MOST_STEPS, math.ceil(_BLOCK_SECONDS / step_seconds)))
-        watch = None if structure is None else self._watch(structure)
+        by_profiler = not self.device.asynchronous
+        added = self._event_seconds() if structure is not None and by_profiler else 0.0
         plain: list[Block] = []
         turns: list[Turn] = []
         enqueued: list[Block] = []
@@ -159,8 +160,9 @@ class _Process:
         while len(plain) < most and (len(plain) < least or perf_counter() < end):
             with self._counts.block(self.device, steps):
                 plain.append(self._block(snapshot, lambda: self._timed(steps)))
-            if watch is not None:
-                turns.append(self._watched(snapshot, plain[-1], watch(), steps))
+            if structure is not None and added is not None:
+                watched = Profiled(structure) if by_profiler else Bracketed(structure)
+                turns.append(self._watched(snapshot, plain[-1], watched, steps))
             if self.device.asynchronous:
                 enqueued.append(self._block(snapshot, lambda: self._enqueued(steps)))
         if any(turn.watched.changed for turn in turns):
@@ -183,15 +185,13 @@ class _Process:
             found["host_seconds"] = median(chosen(enqueued)[1])
         if turns:
             calls = [float(call.count) for call in structure.calls]
-            found |= in_place(turns, median(samples), found.get("host_seconds"), calls)
+            found |= in_place(turns, median(samples), found.get("host_seconds"), calls, added or 0.0)
         return found
 
-    def _watch(self, structure: Any) -> "Callable[[], Watched] | None":
-        """What makes a watch for a block of steps; None where nothing can watch."""
-        from accel_micro.explain.capturing.watching import Bracketed, Profiled, event_seconds
+    def _event_seconds(self) -> float | None:
+        """What the profiler adds for an event at full speed; None where it cannot be used."""
+        from accel_micro.explain.capturing.watching import event_seconds
 
-        if self.device.asynchronous:
-            return lambda: Bracketed(structure)
         before = self.device.probe_host_speed()
         try:
             added = event_seconds()
@@ -201,8 +201,8 @@ class _Process:
             )
             return None
         after = self.device.probe_host_speed()
-        added *= 2.0 / (self.reference / before + self.reference / after)
-        return lambda: Profiled(structure, added)
+        speed = 2.0 / (self.reference / before + self.reference / after)
+        return float(added * speed)
 
     def _block(self, snapshot: Any, time: Callable[[], float]) -> "Block":
         device = self.device
@@ -224,7 +224,7 @@ class _Process:
             block.hertz, block.held = now.hertz, throttling.reasons(state, now, lasted)
         return block
 
-    def _watched(self, snapshot: Any, plain: Block, watched: "Watched", steps: int) -> Turn:
+    def _watched(self, snapshot: Any, plain: Block, watched: Watched, steps: int) -> Turn:
         def time() -> float:
             start = perf_counter()
             watched.run(self.step, steps, self.device.synchronize)

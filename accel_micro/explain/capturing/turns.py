@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any, Final
 
 from accel_micro.devices.waiting import LITTLE_WAITING, MOST_TAKEN_OFF
@@ -55,6 +56,15 @@ class Turn:
         """Rises with what came between."""
         return max(self.plain.waiting, self.block.waiting), -min(self.plain.speed, self.block.speed)
 
+    @property
+    def longer(self) -> float:
+        """Seconds by which watching made a step longer, at the speed of the watched ones."""
+        import numpy as np
+
+        whole = np.array(self.watched.ops).sum(axis=1) + np.array(self.watched.gaps).sum(axis=1)
+        slower = (self.plain.speed / self.block.speed) ** PRIOR_SENSITIVITY
+        return float(_typical(whole, self.block) - slower * self.plain.seconds * self.plain.share)
+
     def scale(self, step_seconds: float) -> float:
         """From the speed of the watched steps to that of the plain ones beside them, and on to `step_seconds`."""
         speed = (self.block.speed / self.plain.speed) ** PRIOR_SENSITIVITY
@@ -77,12 +87,16 @@ def in_place(
     step_seconds: float,
     host_seconds: float | None = None,
     calls: Sequence[float] = (),
+    event_seconds: float = 0.0,
 ) -> dict[str, Any]:
     """Seconds of each row and of the gap before it.
 
     Medians over the steps, of the half of the turns that was disturbed least. The sum of the ops, and that of the gaps,
     is their share of the plain steps of the same turn, in the median over turns: what makes the machine slow for
     minutes slows both blocks of a turn. Each row is scaled to that sum.
+
+    What the profiler adds for an event at full speed, `event_seconds`, is taken off where the events lie; at most what
+    makes a watched step longer than a plain one beside it, since events of a small network's step may cost more.
 
     Where a device works on its own, ops and gaps together are what the host needs for a step, and that is known:
     `host_seconds`, until an idle queue has been given one. What they are too long by is what a mode adds to `calls`,
@@ -92,8 +106,9 @@ def in_place(
 
     order = sorted(turns, key=lambda turn: turn.disturbed)
     kept = order[: max(min(TURNS[0], len(order)), math.ceil(len(order) / 2))]
-    ops, steps = _rows(kept, "ops", step_seconds)
-    gaps, _ = _rows(kept, "gaps", step_seconds)
+    added = min(event_seconds, _most_added(kept))
+    ops, steps = _rows(kept, "ops", step_seconds, added)
+    gaps, _ = _rows(kept, "gaps", step_seconds, added)
     scatter = 1.4826 * np.median(np.abs(steps - np.median(steps, axis=0)), axis=0)
     if host_seconds is not None and sum(calls) > 0:
         excess = ops.sum() + gaps.sum() - host_seconds
@@ -106,13 +121,26 @@ def in_place(
     }
 
 
-def _rows(turns: Sequence[Turn], name: str, step_seconds: float) -> tuple[Any, Any]:
+def _most_added(turns: Sequence[Turn]) -> float:
+    """Seconds of an event at full speed, were they all that makes watched steps longer."""
+    most = [
+        turn.longer * turn.block.speed / (sum(events[0]) + sum(events[1]))
+        for turn in turns
+        if (events := turn.watched.events) is not None
+    ]
+    return max(0.0, median(most)) if most else 0.0
+
+
+def _rows(turns: Sequence[Turn], name: str, step_seconds: float, added: float) -> tuple[Any, Any]:
     """Seconds of the ops, or of the gaps, of each row; and of each step, scaled."""
     import numpy as np
 
     blocks, totals = [], []
     for turn in turns:
         scale, seconds = turn.scale(step_seconds), np.array(getattr(turn.watched, name))
+        if turn.watched.events is not None:
+            events = np.array(turn.watched.events[0 if name == "ops" else 1])
+            seconds = seconds - added / turn.block.speed * events
         blocks.append(scale * seconds)
         totals.append(scale * _typical(seconds.sum(axis=1), turn.block))
     steps = np.vstack(blocks)

@@ -36,7 +36,10 @@ class Bracketed:
     Attributes:
         ops, gaps: of each step the seconds of each row, and before it, with what the mode adds; the tail comes last.
         changed: a step called other ops than the structure has.
+        events: what the profiler has noted of a step within each row's calls, and in the gap before each.
     """
+
+    events: tuple[Sequence[float], Sequence[float]] | None = None
 
     def __init__(self, structure: Structure) -> None:
         self._funcs = structure.funcs
@@ -84,21 +87,19 @@ class Profiled:
     """Steps under torch's profiler, read when they are over.
 
     An op's time is that of its call as autograd sees it, notes for the backward included; the mode of `Bracketed` is
-    called below autograd. What the profiler adds for each event is taken off where it lies.
-
-    Args:
-        event_seconds: what it adds for an event, at the speed at which the steps run.
+    called below autograd. Both have what the profiler adds for each of its `events`.
 
     Attributes:
-        ops, gaps, changed: as those of `Bracketed`.
+        ops, gaps, changed, events: as those of `Bracketed`.
     """
 
-    def __init__(self, structure: Structure, event_seconds: float) -> None:
+    events: tuple[Sequence[float], Sequence[float]] | None = None
+
+    def __init__(self, structure: Structure) -> None:
         kept = [(f, n) for f, n in zip(structure.funcs, structure.sequence, strict=True) if n >= 0]
         self._names = [name_of(func) for func, _ in kept]
         self._numbers = [number for _, number in kept]
         self._rows = len(structure.calls)
-        self._event_seconds = event_seconds
         self._known: tuple[list[str], list[int]] | None = None
         self.changed = False
         self.ops: list[list[float]] = []
@@ -132,12 +133,15 @@ class Profiled:
         begun = np.maximum(begun, last)
         ops = np.zeros(self._rows)
         gaps = np.zeros(self._rows + 1)
-        added = self._event_seconds
-        np.add.at(ops, numbers, ended - begun - added * np.maximum(0, after - here - 1))
-        np.add.at(gaps, numbers, begun - last - added * np.maximum(0, here + 1 - before))
-        gaps[-1] = events.end - ended[-1] - added * (len(starts) - after[-1])
+        inside, between = np.zeros(self._rows), np.zeros(self._rows + 1)
+        np.add.at(ops, numbers, ended - begun)
+        np.add.at(gaps, numbers, begun - last)
+        np.add.at(inside, numbers, np.maximum(0, after - here - 1))
+        np.add.at(between, numbers, np.maximum(0, here + 1 - before))  # with the op's own
+        gaps[-1], between[-1] = events.end - ended[-1], len(starts) - after[-1]
         self.ops.append(list(ops))
         self.gaps.append(list(gaps))
+        self.events = list(inside), list(between)
 
 
 Watched = Bracketed | Profiled
@@ -241,7 +245,7 @@ def aligned(wanted: Sequence[str], seen: Sequence[str]) -> list[int]:
 def _longest(wanted: Sequence[str], seen: Sequence[str]) -> list[int]:
     """As `aligned`, by what is best for all that is left, from each pair of places.
 
-    That names are left out costs a little: of many equal layers the call of one is not to be taken for that of the next.
+    That names are left out costs a little: of equal layers the call of one is not to be taken for that of the next.
     """
     import numpy as np
 
