@@ -1,15 +1,20 @@
 """Where a configuration's builds come from, and which wheels its Pythons and this machine can take."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accel_micro.builds.index import SETTINGS, Settings, settings
 from accel_micro.builds.interpreters import SAME, NoInterpreter, find_interpreter
 from accel_micro.builds.variants import Variants, chosen
 from accel_micro.builds.wheels import Target
+
+if TYPE_CHECKING:
+    from accel_micro.builds import Ledger
+    from accel_micro.builds.commits import Nightlies
+    from accel_micro.builds.sync import Synced
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,39 @@ class Sources:
     variants: Variants
     targets: tuple[Target, ...]
     otherwise: str | None = None
+
+    def sync(
+        self,
+        ledger: "Ledger",
+        *,
+        commits: bool = True,
+        nightlies: "Nightlies | None" = None,
+        accept: Iterable[str] = (),
+        dry_run: bool = False,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> "Synced":
+        """Note in a ledger what these indexes list now; `builds.sync.sync` says what the arguments mean.
+
+        Raises:
+            BadIndex: an address is no index.
+            OSError: the ledger cannot be written.
+        """
+        from accel_micro.builds.sync import sync
+        from accel_micro.builds.web import Web
+
+        with Web() as web:
+            return sync(
+                ledger,
+                self.indexes,
+                self.targets,
+                web,
+                otherwise=self.otherwise,
+                commits=commits,
+                nightlies=nightlies,
+                accept=accept,
+                dry_run=dry_run,
+                progress=progress,
+            )
 
 
 def find_sources(

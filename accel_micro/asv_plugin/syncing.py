@@ -20,21 +20,10 @@ def sync(conf: Any, ledger: Ledger, pythons: Sequence[str] = ()) -> None:
     Raises:
         WrongUse: what is configured is no index. EnvironmentLacks: the ledger cannot be written.
     """
-    from accel_micro.builds.sync import sync as run
-    from accel_micro.builds.web import Web
-
     log.info("Looking for new builds of torch")
     with log.indent():
         try:
-            sources = find_sources(conf, pythons=pythons)
-            found = run(
-                ledger,
-                sources.indexes,
-                sources.targets,
-                Web(),
-                otherwise=sources.otherwise,
-                commits=False,
-            )
+            found = find_sources(conf, pythons=pythons).sync(ledger, commits=False)
         except BadIndex as error:
             raise WrongUse(str(error)) from None
         except (NoInterpreter, OSError) as error:

@@ -63,6 +63,11 @@ class Synced:
             failed = [listing for listing in failed if not listing.absent]
         return list(dict.fromkeys(str(listing.failure) for listing in failed))
 
+    @property
+    def notes(self) -> list[str]:
+        """Sentences for who asked for builds: what was not taken, could not be read, or was read instead."""
+        return [*self.changed, *self.failures, *filter(None, [self.instead])]
+
 
 def sync(
     ledger: Ledger,

@@ -381,13 +381,8 @@ def _question(bisection: "Bisection") -> "Question":
 
 def _sync(room: Room, request: "Request") -> None:
     """Ask the indexes; what cannot be reached is told, and the ledger goes on."""
-    from accel_micro.builds.sync import sync
-    from accel_micro.builds.web import Web
-
     sources = room.sources(list(request.index), request.variant, [request.python] if request.python else None)
-    with Web() as web:
-        found = sync(room.ledger, sources.indexes, sources.targets, web, otherwise=sources.otherwise)
-    for text in (*found.changed, *found.failures, *filter(None, [found.instead])):
+    for text in sources.sync(room.ledger).notes:
         say_note(text)
 
 

@@ -108,25 +108,16 @@ def sync(
     from rich.progress import Progress
 
     from accel_micro.builds.commits import read_clone
-    from accel_micro.builds.sync import sync as run
-    from accel_micro.builds.web import Web
     from accel_micro.report.words import count
 
     with reported():
         room = Room.of(config, out)
         sources = room.sources(index, variant, python)
         nightlies = None if clone is None else read_clone(clone)
-        with (
-            Web() as web,
-            Progress(console=stderr(), transient=True, disable=not stderr().is_terminal) as progress,
-        ):
+        with Progress(console=stderr(), transient=True, disable=not stderr().is_terminal) as progress:
             task = progress.add_task("PyTorch commits", total=None)
-            found = run(
+            found = sources.sync(
                 room.ledger,
-                sources.indexes,
-                sources.targets,
-                web,
-                otherwise=sources.otherwise,
                 commits=commits,
                 nightlies=nightlies,
                 accept=accept or (),

@@ -88,8 +88,6 @@ def _build(name: str, room: "Room", sources: "Sources", say: Callable[[str], Non
     """The build of that name; the indexes are asked where none is known."""
     from accel_micro.builds import UnknownBuild
     from accel_micro.builds.ledger import AmbiguousBuild
-    from accel_micro.builds.sync import sync
-    from accel_micro.builds.web import Web
 
     try:
         return room.ledger.resolve(name)
@@ -97,16 +95,7 @@ def _build(name: str, room: "Room", sources: "Sources", say: Callable[[str], Non
         raise
     except UnknownBuild:
         say(f"looking for torch {name} in the indexes")
-        with Web() as web:
-            synced = sync(
-                room.ledger,
-                sources.indexes,
-                sources.targets,
-                web,
-                otherwise=sources.otherwise,
-                commits=False,
-            )
-        for text in (*synced.changed, *synced.failures, *filter(None, [synced.instead])):
+        for text in sources.sync(room.ledger, commits=False).notes:
             say(text)
         return room.ledger.resolve(name)
 

@@ -5,8 +5,10 @@ from types import SimpleNamespace
 import pytest
 
 from accel_micro.asv_plugin.sources import NoInterpreter, find_sources
+from accel_micro.builds import Ledger
 from accel_micro.builds.index import DEFAULT_INDEXES, INDEXES_VARIABLE, VARIANT_VARIABLE, BadIndex
 from accel_micro.builds.wheels import running_python
+from tests.builds.index_server import serving
 
 
 def conf(pythons: list[str] | None = None, settings: object = None) -> SimpleNamespace:
@@ -45,3 +47,16 @@ def test_what_is_none() -> None:
         find_sources(conf(settings={"indexes": 3}), environ={})
     with pytest.raises(NoInterpreter, match="no Python pypy-none was found"):
         find_sources(conf(["pypy-none"]), environ={})
+
+
+def test_they_are_read_into_a_ledger(tmp_path: Path) -> None:
+    with serving() as index:
+        (tag,) = {target.tags[0] for target in find_sources(conf(), environ={}).targets}
+        address = index.links("/whl/cpu/", [f"torch-2.13.0+cpu-{tag}.whl"])
+        sources = find_sources(conf(), environ={}, indexes=[address], variant="cpu")
+        ledger = Ledger.beside(tmp_path)
+        found = sources.sync(ledger, commits=False, dry_run=True)
+        assert ([build.version for build in found.builds], list(ledger)) == (["2.13.0"], [])
+        sources.sync(ledger, commits=False)
+    assert [build.version for build in ledger] == ["2.13.0"]
+    assert [wheel.variant for wheel in ledger.wheels()] == ["cpu"]

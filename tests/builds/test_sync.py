@@ -78,6 +78,7 @@ def test_releases_are_read_elsewhere_where_an_index_is_out_of_reach(
     assert [build.version for build in found.builds] == ["2.14.0"]
     assert found.failures[0].startswith("127.0.0.1 cannot be reached"), "which is still told"
     assert found.instead == f"releases are read from {index.url}{PAGE}"
+    assert found.notes == [*found.failures, found.instead]
     (wheel,) = again(ledger).wheels()
     assert (wheel.variant, wheel.git_version) == ("default", GIT)
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from accel_micro.asv_plugin.sources import Sources
 from accel_micro.builds import Ledger, Target, UnknownBuild, Wheel, environments, identify
 from accel_micro.builds.installing import NotInstalled
+from accel_micro.builds.variants import Variants
 from accel_micro.commands import common
 from accel_micro.commands.explain_builds import NoBuild, with_builds
 from accel_micro.explain.setting import Setting
@@ -41,8 +43,10 @@ def kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Kept:
     room = SimpleNamespace(
         conf=SimpleNamespace(pythons=["same"], env_dir="env"),
         ledger=ledger,
-        sources=lambda *_: SimpleNamespace(
-            indexes=(str(tmp_path / "index"),), otherwise=None, targets=[Target.here(("cpu",), HERE.python)]
+        sources=lambda *_: Sources(
+            (str(tmp_path / "index"),),
+            Variants(("cpu",), "as asked"),
+            (Target.here(("cpu",), HERE.python),),
         ),
     )
     monkeypatch.setattr(common.Room, "of", lambda *_: room)
