@@ -5,13 +5,13 @@ putting one after the other.
 """
 
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from accel_micro.appending import append_text
 from accel_micro.builds.identity import CHANNELS, ID_LENGTH, Build
 from accel_micro.builds.wheels import DEFAULT_VARIANT, Place, Wheel, named
 
@@ -69,15 +69,7 @@ def append(path: Path, records: Iterable[Record]) -> None:
     if not text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        size = os.fstat(handle).st_size
-        torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-        data = memoryview((("\n" if torn else "") + text).encode())
-        while data:
-            data = data[os.write(handle, data) :]
-    finally:
-        os.close(handle)
+    append_text(path, text)
 
 
 def _to_json(record: Record) -> dict[str, Any]:

@@ -5,12 +5,12 @@ error of the result, the work, the peaks and, where a case failed, why.
 """
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from accel_micro.appending import append_text
 from accel_micro.measure.process import Process
 
 SCHEMA: Final = 1
@@ -199,34 +199,6 @@ def append_line(path: Path, data: Mapping[str, Any], default: Callable[[Any], An
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     append_text(path, json.dumps(data, separators=(",", ":"), default=default) + "\n")
-
-
-def append_text(path: Path, text: str, *, durable: bool = False) -> None:
-    """Add whole lines to a file in one write; a line that was cut short before does not take them along.
-
-    Args:
-        durable: they are on the disk when this returns, all of them, or the file is as it was.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        size = os.fstat(handle).st_size
-        torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-        data = (b"\n" if torn else b"") + text.encode()
-        try:
-            written = os.write(handle, data)
-            if durable:
-                if written < len(data):
-                    raise OSError(f"no room for {path}")
-                os.fsync(handle)
-        except OSError:
-            if durable:
-                os.ftruncate(handle, size)
-            raise
-    finally:
-        os.close(handle)
 
 
 def read(path: Path, problems: list[str] | None = None) -> Iterator[Record]:

@@ -23,7 +23,7 @@ from typing import Any, Final
 import psutil
 from filelock import FileLock
 
-from accel_micro.measure.records import append_text
+from accel_micro.appending import append_text
 
 FOLDER: Final = "bisections"
 SCHEMA: Final = 1

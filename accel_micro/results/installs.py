@@ -2,13 +2,13 @@
 
 import contextlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
+from accel_micro.appending import append_text
 from accel_micro.builds.installing import Facts
 from accel_micro.builds.wheels import Wheel
 
@@ -45,11 +45,7 @@ def append(folder: Path, lines: Iterable[Mapping[str, Any]]) -> None:
     if not text:
         return
     folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder / FILE_NAME, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        os.write(handle, text.encode())
-    finally:
-        os.close(handle)
+    append_text(folder / FILE_NAME, text)
 
 
 def read(results: Path) -> Iterator[tuple[str, dict[str, Any]]]:
