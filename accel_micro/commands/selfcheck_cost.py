@@ -129,7 +129,7 @@ def start_table() -> Table:
     return Table("Start-up", START_COLUMNS, rows, first="command")
 
 
-_SUITE: Final = """
+_PLAIN: Final = """
 import torch
 
 
@@ -181,6 +181,16 @@ _ASV_CONF: Final = {
 }
 
 
+def ours_suite(count: int) -> str:
+    """`benchmarks/__init__.py` of a suite of ours of so many cases, whose measuring takes no time."""
+    return _OURS.format(count=count)
+
+
+def plain_suite(count: int) -> str:
+    """A module of benchmarks for asv without a plugin: so many combinations, which do next to nothing."""
+    return _PLAIN.format(count=count)
+
+
 def forked_seconds(count: int) -> list[float]:
     """Lives of processes of ours, whose measuring takes no time, in a suite of so many cases."""
     from accel_micro.asv_plugin import session
@@ -196,7 +206,7 @@ def forked_seconds(count: int) -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
         suite = Path(folder)
         (suite / "benchmarks").mkdir()
-        (suite / "benchmarks" / "__init__.py").write_text(_OURS.format(count=count), encoding="utf-8")
+        (suite / "benchmarks" / "__init__.py").write_text(ours_suite(count), encoding="utf-8")
         own = find_config(None).path
         (suite / own.name).write_text(own.read_text(encoding="utf-8"), encoding="utf-8")
         session.run(suite, profile="quick", devices=["cpu"], listener=listen, save=False)
@@ -218,8 +228,7 @@ def spawned_seconds(count: int) -> list[float]:
             subprocess.run([*git, *arguments], check=True, capture_output=True)
         subprocess.run([*base, "machine", "--yes"], cwd=folder, check=True, capture_output=True)
         for combinations in (1, count):
-            text = _SUITE.format(count=combinations)
-            (suite / "benchmarks" / "ops.py").write_text(text, encoding="utf-8")
+            (suite / "benchmarks" / "ops.py").write_text(plain_suite(combinations), encoding="utf-8")
             start = perf_counter()
             subprocess.run(
                 [*base, "run", *environment_options, "--quick"], cwd=folder, check=True, capture_output=True

@@ -18,51 +18,11 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.asv_plugin.conftest import CHECKOUT, INIT
+from accel_micro.commands.selfcheck_cost import COMBINATIONS, ours_suite, plain_suite
+from tests.asv_plugin.conftest import CHECKOUT
 from tests.end_to_end.repacked import Repacked
 
-COMBINATIONS, DAYS = 24, (1, 2, 3)
-
-OURS = """
-import torch  # noqa: F401
-
-from accel_micro.measure import Process
-from accel_micro.measure.records import Record
-from accel_micro.suite import OpBenchmark, op
-
-
-def answer(self, direction, *parameters, clocks, samples=None, budget_seconds=None):
-    values = (1e-3,) * 20
-    read = {clock: Process(parameters[0], clock, values, values, (1.0,) * 20, 1) for clock in clocks}
-    return Record(self.case(direction, *parameters), clocks=read)
-
-
-OpBenchmark.run = answer
-
-
-@op(quick=[f"n={n}" for n in range(COMBINATIONS)], backward=False)
-def nothing(t, n):
-    pass
-""".replace("COMBINATIONS", str(COMBINATIONS))
-
-PLAIN = """
-import torch
-
-
-class Time:
-    params = [list(range(COMBINATIONS))]
-    param_names = ["n"]
-    warmup_time = 0
-    number = 1
-    repeat = 1
-    rounds = 1
-
-    def setup(self, n):
-        self.x = torch.ones(64)
-
-    def time_add(self, n):
-        self.x + 1
-""".replace("COMBINATIONS", str(COMBINATIONS))
+DAYS = (1, 2, 3)
 
 INSTALL = """
 import pathlib, subprocess, sys
@@ -94,8 +54,7 @@ def ours(folder: Path, index: Path) -> list[float]:
     """`asv run` of all builds with the plugin, twice."""
     (folder / "benchmarks").mkdir(parents=True)
     (folder / "asv.conf.json").write_text((CHECKOUT / "asv.conf.json").read_text())
-    (folder / "benchmarks" / "__init__.py").write_text(INIT)
-    (folder / "benchmarks" / "ops.py").write_text(OURS)
+    (folder / "benchmarks" / "__init__.py").write_text(ours_suite(COMBINATIONS))
     (folder / "runtime").mkdir(mode=0o700)
     environment = {
         "XDG_RUNTIME_DIR": str(folder / "runtime"),  # nothing is timed: no other run needs to be waited for
@@ -130,7 +89,7 @@ def plain(folder: Path, wheels: Sequence[Path]) -> list[float]:
         )
     (folder / "benchmarks").mkdir()
     (folder / "benchmarks" / "__init__.py").touch()
-    (folder / "benchmarks" / "ops.py").write_text(PLAIN)
+    (folder / "benchmarks" / "ops.py").write_text(plain_suite(COMBINATIONS))
     conf = {
         "version": 1,
         "project": "torch",
