@@ -113,6 +113,12 @@ def suite(tmp_path: Path) -> Suite:
     return Suite(folder, environment)
 
 
+@pytest.fixture(scope="session")
+def uv_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """uv's cache, of a session's own."""
+    return tmp_path_factory.mktemp("uv-cache")
+
+
 def wait_for(condition: Callable[[], bool], seconds: float = 120) -> None:
     """Return when the condition holds; fail when it does not in time."""
     end = time.monotonic() + seconds

@@ -22,11 +22,6 @@ pytestmark = pytest.mark.slow
 FAST, SLOW = 1e-3, 2e-3
 
 
-@pytest.fixture(scope="session")
-def uv_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("uv-cache")
-
-
 @pytest.fixture
 def builds(suite: Suite, uv_cache: Path) -> Builds:
     suite.environment["UV_CACHE_DIR"] = str(uv_cache)

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.asv_plugin.conftest import Suite, suite
+from tests.asv_plugin.conftest import Suite, suite, uv_cache
 from tests.end_to_end.repacked import CannotRepack, Repacked, Served, serving
 
-__all__ = ["Nightlies", "nightlies", "suite"]
+__all__ = ["Nightlies", "nightlies", "suite", "uv_cache"]
 
 
 class Nightlies:

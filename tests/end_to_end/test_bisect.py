@@ -21,11 +21,6 @@ RANGE = ("--good", "20261101", "--bad", "20261109")
 CASE = "ops.plain.time_forward('cpu', 'float32', 'n=1')"
 
 
-@pytest.fixture(scope="module")
-def uv_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("uv-cache")
-
-
 @pytest.fixture
 def bisecting(suite: Suite, uv_cache: Path) -> Bisecting:
     suite.environment["UV_CACHE_DIR"] = str(uv_cache)
