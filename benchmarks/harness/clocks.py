@@ -192,7 +192,7 @@ def _read_pairs(
 ) -> None:
     """The device clock and CUPTI in turns, since the clock of a hot GPU drifts. Without a share it is read too."""
     from accel_micro.devices.base import QueueTooShort
-    from accel_micro.devices.cuda_queue import kernel_reading
+    from accel_micro.devices.cuda_profiler import kernel_reading
 
     calls = 0
     try:
@@ -224,7 +224,7 @@ def _back_to_back(device: Device, call: Call, kernels: float) -> float:
     """CUPTI's kernel time per call where all calls were enqueued before the first began, as in the device clock."""
     import torch
 
-    from accel_micro.devices.cuda_queue import _busy_nanoseconds, _device_intervals
+    from accel_micro.devices.cuda_profiler import busy_seconds
 
     calls = max(1, min(20, round(_MOST_LAUNCHES / max(kernels, 1.0))))
     start = perf_counter()
@@ -240,7 +240,7 @@ def _back_to_back(device: Device, call: Call, kernels: float) -> float:
         for _ in range(count):
             call()
 
-    return _busy_nanoseconds(_device_intervals(repeat, calls)) * 1e-9 / calls
+    return busy_seconds(repeat, calls)
 
 
 def read_device(

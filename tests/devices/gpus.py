@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from accel_micro.devices import cuda_queue
+from accel_micro.devices import cuda_profiler, cuda_queue
 from accel_micro.devices.cuda import Cuda
 from tests.fake import Clock, OnPaper
 
@@ -122,7 +122,7 @@ class Gpus:
         monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: True)
         monkeypatch.setattr(cuda_queue, "perf_counter", lambda: self.clock.seconds)
         # The profiler is no part of the paper; without it the device clock says that gaps are counted.
-        monkeypatch.setattr(cuda_queue, "_device_events", _no_profiler)
+        monkeypatch.setattr(cuda_profiler, "device_events", _no_profiler)
 
 
 def _no_profiler(*arguments: Any) -> list[Any]:

@@ -11,7 +11,7 @@ import torch
 from accel_micro import devices
 from accel_micro.devices import peaks
 from accel_micro.devices.base import Device, QueueTooShort
-from accel_micro.devices.cuda_queue import kernel_seconds, kernels_per_call
+from accel_micro.devices.cuda_profiler import kernel_seconds, kernels_per_call
 from accel_micro.measure.case import measure_case
 from accel_micro.measure.inputs import Inputs
 from accel_micro.measure.plausibility import impossible

@@ -54,7 +54,7 @@ class Cupti:
     """Kernel time of one call by CUPTI, in three states of the GPU. Inside the device's session."""
 
     def __init__(self, device: Device, call: Call) -> None:
-        from accel_micro.devices.cuda_queue import kernel_reading
+        from accel_micro.devices.cuda_profiler import kernel_reading
 
         self._device = device
         self._call = call
@@ -64,7 +64,7 @@ class Cupti:
 
     def plain(self) -> float:
         """Calls as the host launches them, the cache warm."""
-        from accel_micro.devices.cuda_queue import kernel_seconds
+        from accel_micro.devices.cuda_profiler import kernel_seconds
 
         return kernel_seconds(self._call, self._calls)
 
@@ -72,7 +72,7 @@ class Cupti:
         """Calls that were all enqueued before the first began: no kernel starts on an idle GPU."""
         import torch
 
-        from accel_micro.devices.cuda_queue import _busy_nanoseconds, _device_intervals
+        from accel_micro.devices.cuda_profiler import busy_seconds
 
         calls = max(1, min(_MOST_QUEUED, self._calls, round(_MOST_LAUNCHES / max(self.kernels, 1.0))))
         start = perf_counter()
@@ -88,15 +88,13 @@ class Cupti:
             for _ in range(count):
                 self._call()
 
-        return median(
-            _busy_nanoseconds(_device_intervals(repeat, calls)) * 1e-9 / calls for _ in range(turns)
-        )
+        return median(busy_seconds(repeat, calls) for _ in range(turns))
 
     def cold(self) -> float:
         """Calls before each of which more is written than the cache holds."""
         import torch
 
-        from accel_micro.devices.cuda_queue import _busy_nanoseconds, _device_events, _is_spin
+        from accel_micro.devices.cuda_profiler import busy_nanoseconds, device_events, is_spin
         from accel_micro.devices.profiling import interval
 
         cuda: Any = torch.cuda
@@ -108,10 +106,10 @@ class Cupti:
                 cuda._sleep(_SPIN_CYCLES)  # marks in the timeline where the flush ends and the call begins
                 self._call()
 
-        events = _device_events(flushed, _COLD_CALLS, spins=True)
+        events = device_events(flushed, _COLD_CALLS, spins=True)
         events.sort(key=interval)
-        groups = between(events, _is_spin)
-        return median(_busy_nanoseconds([interval(event) for event in group]) * 1e-9 for group in groups)
+        groups = between(events, is_spin)
+        return median(busy_nanoseconds([interval(event) for event in group]) * 1e-9 for group in groups)
 
 
 def between(events: Sequence[Any], marks: Callable[[Any], bool]) -> list[list[Any]]:

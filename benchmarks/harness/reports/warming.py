@@ -185,7 +185,7 @@ def both_regimes_on_cuda() -> Finding:
 
 
 def _kernel_seconds(call: Call) -> float:
-    from accel_micro.devices.cuda_queue import kernel_reading
+    from accel_micro.devices.cuda_profiler import kernel_reading
 
     return median(kernel_reading(call, 100)[0] for _ in range(3))
 

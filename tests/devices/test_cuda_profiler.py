@@ -1,0 +1,76 @@
+"""What is read of a profiler's events, on events of paper."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch.autograd import DeviceType
+
+from accel_micro.devices import cuda_profiler
+from accel_micro.devices.profiling import interval
+
+
+@dataclass
+class Event:
+    """As torch's profiler gives them."""
+
+    of: str
+    start: int
+    length: int
+    kind: str = "kernel"
+    device: Any = DeviceType.CUDA
+
+    def name(self) -> str:
+        return self.of
+
+    def start_ns(self) -> int:
+        return self.start
+
+    def duration_ns(self) -> int:
+        return self.length
+
+    def activity_type(self) -> str:
+        return self.kind
+
+    def device_type(self) -> Any:
+        return self.device
+
+
+@pytest.fixture
+def events(monkeypatch: pytest.MonkeyPatch) -> list[Event]:
+    """Those of the next reading."""
+    found: list[Event] = []
+
+    @contextlib.contextmanager
+    def profile(**_: Any) -> Iterator[Any]:
+        yield SimpleNamespace(profiler=SimpleNamespace(kineto_results=SimpleNamespace(events=lambda: found)))
+
+    monkeypatch.setattr(torch.profiler, "profile", profile)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    return found
+
+
+def test_only_kernels_and_copies_count_and_those_beside_each_other_once(events: list[Event]) -> None:
+    called = []
+    events += [
+        Event("at::cuda::spin_kernel(long)", 0, 5_000),
+        Event("gemm", 6_000, 1_000),
+        Event("Memcpy DtoD", 6_500, 1_000, "gpu_memcpy"),
+        Event("gemm", 9_000, 500),
+        Event("Optimizer.step#Adam.step", 6_000, 9_000, "gpu_user_annotation"),
+        Event("aten::mm", 0, 20_000, "cpu_op", DeviceType.CPU),
+    ]
+    assert cuda_profiler.kernel_reading(lambda: called.append(1), 2) == pytest.approx((1e-6, 1.5))
+    assert len(called) == 2
+    assert cuda_profiler.busy_seconds(lambda count: None, 4) == pytest.approx(0.5e-6)
+
+
+def test_spins_are_seen_where_they_are_asked_for(events: list[Event]) -> None:
+    events += [Event("at::cuda::spin_kernel(long)", 0, 5_000), Event("gemm", 6_000, 1_000)]
+    found = cuda_profiler.device_events(lambda count: None, 1, spins=True)
+    assert [cuda_profiler.is_spin(event) for event in found] == [True, False]
+    assert [interval(event) for event in found] == [(0, 5_000), (6_000, 7_000)]
