@@ -28,6 +28,23 @@ def test_golden_table(golden: Callable[[str], SnapshotAssertion]) -> None:
     assert shown("table") == golden("txt")
 
 
+def test_golden_narrow_table(golden: Callable[[str], SnapshotAssertion]) -> None:
+    assert shown("table", width=80) == golden("txt")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
+def test_no_name_and_no_figure_is_broken_inside(width: int) -> None:
+    text = shown("table", width)
+    assert max(map(len, text.splitlines())) <= width
+    for section in check().sections:
+        for table in section.tables:
+            for row in table.rows:
+                for part in (*row.name.split(), *words.cells(row, table.columns)):
+                    assert re.search(rf"(?<!\S){re.escape(part)}(?!\S)", text), part
+            for word in " ".join(column.title for column in table.columns).split():
+                assert re.search(rf"(?<!\S){re.escape(word)}(?!\S)", text), word
+
+
 @pytest.mark.parametrize(("format", "ending"), [("markdown", "md"), ("json", "json")])
 def test_golden_form(format: str, ending: str, golden: Callable[[str], SnapshotAssertion]) -> None:
     assert shown(format) == golden(ending)
