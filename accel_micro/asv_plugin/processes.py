@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import asv.runner
+from asv.console import log
 from asv.results import Results
 from asv.util import UserError
 
@@ -33,7 +34,7 @@ _NOT_RUN: Final = asv.runner.BenchmarkResult(
 
 
 def install() -> None:
-    """Replace how asv runs a batch of benchmarks and a process, and how it stores an interrupted result."""
+    """Replace how asv runs a batch of benchmarks and a process, and how it stores and tells an interrupted one."""
     patching.replace(
         asv.runner, "run_benchmarks", _run_batch, takes=("benchmarks", "env", "results", "record_samples")
     )
@@ -44,6 +45,9 @@ def install() -> None:
         takes=("benchmark", "spawner", "param_idx", "profile", "extra_params", "cwd"),
     )
     patching.replace(Results, "add_result", _keep_unmeasured, takes=("benchmark", "result", "selected_idx"))
+    patching.replace(
+        asv.runner, "log_benchmark_result", _log_broken_off, takes=("results", "benchmark", "show_stderr")
+    )
 
 
 def records_path(results: Any) -> Path | None:
@@ -305,3 +309,19 @@ def _keep_unmeasured(original: Callable[..., Any]) -> Callable[..., Any]:
         original(self, benchmark, result, **options)
 
     return add_result
+
+
+def _log_broken_off(original: Callable[..., Any]) -> Callable[..., Any]:
+    # asv would call the benchmark ok and announce the next one, though Ctrl-C has ended the run.
+    def log_benchmark_result(results: Any, benchmark: Any, show_stderr: bool = False) -> None:
+        run = state.active()
+        if run is None or not run.stopped or run.batch is None or benchmark["name"] != run.batch.in_flight:
+            original(results, benchmark, show_stderr)
+            return
+        _, details = asv.runner.format_benchmark_result(results, benchmark)
+        log.add_padded("interrupted")
+        if details:
+            log.info(details, color="default")
+        raise UserError("interrupted")
+
+    return log_benchmark_result

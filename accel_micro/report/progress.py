@@ -58,14 +58,17 @@ class Tally:
         self.running: Case | None = None
         self.last_failure = ""
         self._failed: set[Case] = set()
+        self._left_a_record = False
 
     def start(self, case: Case, index: int, total: int) -> None:
         """Note that a case begins."""
         self.running, self.index, self.total = case, index, total
         self._begin_case = self._now()
+        self._left_a_record = False
 
     def finish(self, record: Record) -> None:
         """Note a record. Several failures of one case count once."""
+        self._left_a_record = True
         if record.failure is None or record.case in self._failed:
             return
         self._failed.add(record.case)
@@ -73,6 +76,11 @@ class Tally:
         self.last_failure = f"{record.failure.kind}: {clean(str(record.case))}"
         if detail := first_line(record.failure.detail):
             self.last_failure += f" ({detail})"
+
+    @property
+    def done(self) -> int:
+        """Cases that left a record: the last one did not where it was broken off."""
+        return self.index if self._left_a_record else max(0, self.index - 1)
 
     @property
     def elapsed_seconds(self) -> float:
@@ -151,7 +159,7 @@ class Lines:
         """See `Listener`."""
         tally = self.tally
         if tally.total:
-            cases = f"{tally.index} of {count(tally.total, 'case')}"
+            cases = f"{tally.done} of {count(tally.total, 'case')}"
             failures = f", {tally.failures} failed" if tally.failures else ""
             self._print(f"{cases} in {duration(tally.elapsed_seconds)}{failures}")
 

@@ -206,6 +206,8 @@ def test_ctrl_c_keeps_what_was_measured(suite: Suite, launch: str) -> None:
     output = process.communicate(timeout=30)[0]
     assert process.returncode == 1
     assert "interrupted; 2 cases are saved" in output
+    assert re.search(r"ops\.slow\.time_forward +interrupted", output), output
+    assert "ops.zero.time_forward" not in output, "the next one is not announced"
     assert "Traceback" not in output
     results = stored(suite)
     assert len(numbers(results["ops.slow.time_forward"]["result"])) == 3, "n=1, 2 are new, n=4 is from before"

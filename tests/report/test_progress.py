@@ -70,6 +70,24 @@ def test_a_case_that_fails_in_every_process_counts_once() -> None:
     assert tally.failures == 2
 
 
+def test_a_case_that_was_broken_off_is_not_counted_as_done() -> None:
+    stream = io.StringIO()
+    lines = progress.Lines(stream, now=Clock())
+    lines.case_started(case(1), 1, 3)
+    lines.case_finished(Record(case(1)))
+    lines.case_started(case(2), 2, 3)
+    lines.finished()
+    assert stream.getvalue().splitlines()[-1] == "1 of 3 cases in 0 s"
+
+
+def test_a_run_that_was_broken_off_in_its_first_case_has_none() -> None:
+    stream = io.StringIO()
+    lines = progress.Lines(stream, now=Clock())
+    lines.case_started(case(1), 1, 3)
+    lines.finished()
+    assert stream.getvalue().splitlines()[-1] == "0 of 3 cases in 0 s"
+
+
 def test_the_rest_is_the_mean_of_the_cases_done_times_those_that_are_not() -> None:
     clock = Clock()
     tally = progress.Tally(clock)
