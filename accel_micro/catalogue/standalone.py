@@ -16,11 +16,15 @@ from types import FunctionType, ModuleType
 from typing import Any, Final
 
 from accel_micro.definition import Op
+from accel_micro.models import registry
 
 STAND_INS: Final = ("Inputs", "Timed")
 """Names of `accel_micro.measure.inputs` that a definition may use: a script brings its own."""
 
 _INPUTS: Final = "accel_micro.measure.inputs"
+_MODELS: Final = "accel_micro.models"
+"""Plain torch, so what a definition takes from there comes along."""
+
 _WITH_TORCH: Final = frozenset({"torch", "torch_xla"})
 _FOR_TOOLS: Final = re.compile(r"\s*# (noqa|type: ignore|fmt: ).*$", re.M)
 
@@ -36,6 +40,7 @@ class Standalone:
     Attributes:
         name: of the definition. imports: lines. source: the rest, in an order that works.
         words: all names, attributes and keywords in it, so also which parts of `Inputs` it may use.
+        attributes: the attributes alone.
         defined: the names that it gives to things, imports included.
     """
 
@@ -43,19 +48,24 @@ class Standalone:
     imports: tuple[str, ...]
     source: str
     words: frozenset[str]
+    attributes: frozenset[str]
     defined: frozenset[str]
 
 
-def standalone(op: Op) -> Standalone:
+def standalone(op: Op, network: str | None = None) -> Standalone:
     """The source that an op's definition needs, without the decorator that makes it a benchmark.
 
-    Functions, classes and constants are followed from name to name, into other modules of the suite too; imports of
-    torch and of Python's own modules stay imports. What a module does to a constant later comes along.
+    Functions, classes and constants are followed from name to name, into other modules of the suite too, and into those
+    of reference networks; imports of torch and of Python's own modules stay imports. What a module does to a constant
+    later comes along.
+
+    Args:
+        network: which of the reference networks the definition builds, where it builds one.
 
     Raises:
         NotStandalone: it needs something else of accel_micro, another package, or a value that has no source.
     """
-    collecting = _Collecting(op)
+    collecting = _Collecting(op, network)
     collecting.function(op.definition)
     source = _FOR_TOOLS.sub("", _joined(collecting.texts()))
     return Standalone(
@@ -63,6 +73,7 @@ def standalone(op: Op) -> Standalone:
         imports=tuple(collecting.imports),
         source=source,
         words=frozenset(_words(source)),
+        attributes=frozenset(n.attr for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Attribute)),
         defined=frozenset([*collecting.defined, *collecting.imports.values()]),
     )
 
@@ -124,19 +135,37 @@ class _Collecting:
         imports: lines, each with the name that it binds. defined: names, each with the module that defines it.
     """
 
-    def __init__(self, op: Op) -> None:
+    def __init__(self, op: Op, network: str | None = None) -> None:
         self.op = op.name
+        self._network = network
         self.imports: dict[str, str] = {}
         self.defined: dict[str, str] = {}
         self._root = op.definition.__module__.partition(".")[0]
         self._of_modules: dict[str, dict[int, str]] = {}
+        self._needs: dict[str, dict[str, None]] = {}
         self._of_functions: list[str] = []
 
     def texts(self) -> Iterator[str]:
         """Those of modules in the order in which they stand there, needed modules first; then functions."""
-        for found in self._of_modules.values():
+        for module in self._in_order():
+            found = self._of_modules.get(module, {})
             yield from (found[index] for index in sorted(found))
         yield from self._of_functions
+
+    def _in_order(self) -> list[str]:
+        ordered: dict[str, None] = {}
+        entered = set()
+
+        def enter(module: str) -> None:
+            if module not in entered:
+                entered.add(module)
+                for needed in self._needs.get(module, {}):
+                    enter(needed)
+                ordered[module] = None
+
+        for module in self._of_modules:
+            enter(module)
+        return list(ordered)
 
     def function(self, function: Callable[..., Any]) -> None:
         """A function that need not stand in a module: its text, and what it needs."""
@@ -234,14 +263,38 @@ class _Collecting:
             source = _source_of(node, module)
             if source == _INPUTS and alias.name in STAND_INS and not renamed:
                 continue
-            if source.partition(".")[0] == self._root:
+            if (source, alias.name) == (_MODELS, "build") and not renamed:
+                self._build(module)
+                continue
+            if source.partition(".")[0] == self._root or f"{source}.".startswith(f"{_MODELS}."):
                 if renamed or isinstance(
                     getattr(importlib.import_module(source), alias.name, None), ModuleType
                 ):
                     raise self._not(f"it imports {source}.{alias.name} as a module or by another name")
+                self._needs.setdefault(module, {})[source] = None
                 self._name(alias.name, source)
                 continue
             self._import(f"from {source} import {alias.name}{renamed}", name, f"{source}.{alias.name}")
+
+    def _build(self, module: str) -> None:
+        """A function in place of `accel_micro.models.build`, which finds a network by its name: it knows one."""
+        if self._network is None:
+            raise self._not("it builds a network, and the case does not say which")
+        self._needs.setdefault(module, {})[registry.__name__] = None
+        if registry.__name__ in self._of_modules:
+            return
+        self._define("build", registry.__name__)
+        self._of_modules[registry.__name__] = {
+            0: f'def build(name, device="cpu", dtype="float32", seed={registry.SEED:_}):\n'
+            '    """The network with the same weights on every device."""\n'
+            f"    return with_weights(name, {self._network}, device, dtype, seed)"
+        }
+        for needed, name in (
+            (f"{_MODELS}.model", "with_weights"),
+            (registry.module_of(self._network), self._network),
+        ):
+            self._needs.setdefault(registry.__name__, {})[needed] = None
+            self._name(name, needed)
 
     def _import(self, line: str, name: str, what: str) -> None:
         self._allowed(what)

@@ -90,3 +90,15 @@ class Model:
         mode = torch.no_grad() if self.device.type == "xla" else torch.inference_mode()
         with mode:
             return self.module(batch.inputs)
+
+
+def with_weights(name: str, describe: Callable[[], Network], device: str, dtype: str, seed: int) -> Model:
+    """The network that a description gives, with weights of this seed, drawn on the CPU and then moved.
+
+    The states of torch's random generators are left as they were.
+    """
+    with torch.random.fork_rng(devices=()):
+        torch.default_generator.manual_seed(seed)
+        network = describe()
+    module = network.module.to(torch.device(device), getattr(torch, dtype))
+    return Model(name, module, network.batch, network.loss, network.optimizer(module.parameters()), seed)

@@ -1,10 +1,11 @@
 """Names of the reference networks. Listing them loads no torch; building one does."""
 
 import importlib
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
-    from accel_micro.models.model import Model
+    from accel_micro.models.model import Model, Network
 
 SEED: Final = 20_261_128
 """Of weights and batches, unless another is asked for."""
@@ -42,15 +43,19 @@ def build(name: str, device: str = "cpu", dtype: str = "float32", seed: int = SE
     Raises:
         UnknownModel: there is none of that name.
     """
+    module = module_of(name)
+    from accel_micro.models.model import with_weights
+
+    describe = cast("Callable[[], Network]", getattr(importlib.import_module(module), name))
+    return with_weights(name, describe, device, dtype, seed)
+
+
+def module_of(name: str) -> str:
+    """The module that has a function of a network's name, which describes it.
+
+    Raises:
+        UnknownModel: there is none of that name.
+    """
     if name not in _MODULES:
         raise UnknownModel(f"unknown model {name!r}; known: {', '.join(NAMES)}")
-    import torch
-
-    from accel_micro.models.model import Model
-
-    describe = getattr(importlib.import_module(f"accel_micro.models.{_MODULES[name]}"), name)
-    with torch.random.fork_rng(devices=()):
-        torch.default_generator.manual_seed(seed)
-        network = describe()
-    module = network.module.to(torch.device(device), getattr(torch, dtype))
-    return Model(name, module, network.batch, network.loss, network.optimizer(module.parameters()), seed)
+    return f"accel_micro.models.{_MODULES[name]}"

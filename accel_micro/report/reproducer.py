@@ -17,6 +17,7 @@ from accel_micro.catalogue.standalone import NotStandalone, Standalone, standalo
 from accel_micro.definition import Op
 from accel_micro.measure import CLOCKS
 from accel_micro.measure.records import Case
+from accel_micro.models import NAMES
 from accel_micro.shapes import is_cold
 
 if TYPE_CHECKING:
@@ -83,8 +84,10 @@ def reproducer(op: Op, case: Case, *, clock: str = "throughput", note: str = "")
         raise NotStandalone(
             f"{case} cannot be made a script of its own: it does not know how to wait for {kind}"
         )
-    needed, method = standalone(op), _method(clock, kind)
-    lacking = [name for name in _NOT_HERE if name in needed.words]
+    arguments = op.arguments(case.shape)
+    network = next((value for value in arguments.values() if value in NAMES), None)
+    needed, method = standalone(op, network), _method(clock, kind)
+    lacking = [name for name in _NOT_HERE if name in needed.attributes]
     if lacking:
         raise NotStandalone(f"{op.name} cannot be made a script of its own: it asks for t.{lacking[0]}")
     stack = "stack" if "within" in needed.words else ""
@@ -105,7 +108,7 @@ def reproducer(op: Op, case: Case, *, clock: str = "throughput", note: str = "")
         "reads": _reads(op, case),
         **_facts(case, kind, method),
     }
-    call = _call(needed.name, op.arguments(case.shape))
+    call = _call(needed.name, arguments)
     _require_no_clash(
         op, needed, own, _template().render(**options, heading="", imports=own, source="", call="0")
     )

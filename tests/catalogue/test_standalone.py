@@ -11,6 +11,7 @@ import torch
 
 from accel_micro.catalogue.standalone import NotStandalone, Standalone, standalone
 from accel_micro.definition import Op
+from accel_micro.models import build
 from accel_micro.suite import op
 
 HEAD = "import torch\n\nfrom accel_micro.suite import op\n"
@@ -86,6 +87,32 @@ def test_other_modules_of_the_suite_come_along(suite: Suite) -> None:
     assert "somebodys" not in found.source
 
 
+def test_modules_that_others_need_stand_before_them(suite: Suite) -> None:
+    found = standalone(
+        suite(
+            "from somebodys.outer import TWICE\n"
+            + SHAPE
+            + "def made(t, n):\n    x = t(n)\n    return lambda: TWICE * x\n",
+            outer="from somebodys.inner import FACTOR\nTWICE = 2 * FACTOR\n",
+            inner="FACTOR = 2.0\n",
+        )
+    )
+    assert torch.equal(run(found), 4.0 * torch.ones(4))
+
+
+def test_a_network_comes_along(suite: Suite) -> None:
+    made = suite(
+        "from accel_micro.models import build\nfrom accel_micro.models.still import still\n"
+        + SHAPE
+        + "def made(t, n):\n    model = build('mnist')\n    batch = model.batch(n)\n"
+        "    with still(model.module):\n        return lambda: model.inference_step(batch)\n"
+    )
+    found = standalone(made, "mnist")
+    assert "accel_micro" not in found.source and "class VAE" not in found.source
+    expected = build("mnist")
+    assert torch.equal(run(found), expected.inference_step(expected.batch(4)))
+
+
 def test_variables_around_a_definition_come_along() -> None:
     import math
 
@@ -118,6 +145,7 @@ INSIDE = SHAPE + "def made(t, n):\n    "
             "it needs accel_micro.host, a part",
         ),
         (f"from accel_micro import devices\n{MADE}devices\n", "it needs accel_micro.devices, a part"),
+        (f"from accel_micro.models import build\n{MADE}build\n", "the case does not say which"),
         (f"{SHAPE}def other(t, n):\n    return t\n{MADE}other\n", "it needs accel_micro.suite.op, a part"),
         (f"from math import *\n{MADE}tau\n", "somebodys.family does not say what tau is"),
         (f"from somebodys import inner\n{MADE}inner\n", "inner as a module or by another name"),

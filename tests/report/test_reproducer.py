@@ -23,11 +23,12 @@ from accel_micro.measure.correctness import tensors_of
 from accel_micro.measure.inputs import Inputs, Timed
 from accel_micro.measure.prepared import Prepared
 from accel_micro.measure.records import Case
+from accel_micro.models import NAMES
 from accel_micro.report.reproducer import reproducer
 from accel_micro.suite import DEVICES, op
 from tests.benchmarks.families import OPS, result_of
 
-CANNOT = {name for name in OPS if name.startswith(("collectives.", "models."))}
+CANNOT = {name for name in OPS if name.startswith("collectives.")}
 COMPILES = {name for name in OPS if name.startswith("compiled.")}
 UNWRITTEN = {"overhead.empty", "memory.take_and_give", "memory.many", "memory.from_driver"}
 """Ops whose result is memory that nothing was written to."""
@@ -39,9 +40,13 @@ DIRECTIONS = [
 ]
 
 
+def smallest_shape(made: Op) -> str:
+    return "net=mnist n=1" if made.name.startswith("models.") else made.smallest_shape
+
+
 def smallest(made: Op, direction: str = "forward", shape: str | None = None) -> Case:
     """A case on the CPU where the op exists there, else on a GPU."""
-    shape, dtype = shape or made.smallest_shape, made.dtypes[0]
+    shape, dtype = shape or smallest_shape(made), made.dtypes[0]
     device = "cpu" if made.why_unsupported("cpu", dtype, shape) is None else "cuda"
     return Case(made.name, direction, device, dtype, shape)
 
@@ -78,7 +83,7 @@ def checked(script: str) -> CodeType:
             defined |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             defined.add(node.id)
-    in_classes = {"__name__", "__module__", "__qualname__"}
+    in_classes = {"__name__", "__module__", "__qualname__", "__annotations__"}
     assert not set(unknown_names(code, defined | vars(builtins).keys() | in_classes))
     assert max(map(len, script.splitlines())) <= 160
     assert script == "\n".join(line.rstrip() for line in script.splitlines()) + "\n"
@@ -163,7 +168,7 @@ def test_it_says_which_clock_it_reads(clock: str, device: str, words: str) -> No
 @pytest.mark.parametrize(("name", "direction"), DIRECTIONS)
 def test_it_makes_the_same_inputs_and_result(name: str, direction: str) -> None:
     made = OPS[name]
-    shape = next((shape for shape in made.all_shapes if "by=eager" in shape), made.smallest_shape)
+    shape = next((shape for shape in made.all_shapes if "by=eager" in shape), smallest_shape(made))
     case = smallest(made, direction, shape)
     namespace = namespace_of(reproducer(made, case))
     if case.device != "cpu":
@@ -217,12 +222,32 @@ def plain(tensor: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("name", sorted(CANNOT))
-def test_ranks_and_networks_cannot_stand_alone(name: str) -> None:
+def test_ranks_cannot_stand_alone(name: str) -> None:
     with pytest.raises(
-        NotStandalone,
-        match=r"cannot be made a script of its own: it needs accel_micro\.(measure\.ranks|models)",
+        NotStandalone, match=r"cannot be made a script of its own: it needs accel_micro\.measure\.ranks"
     ):
         reproducer(OPS[name], smallest(OPS[name]))
+
+
+@pytest.mark.parametrize("name", ["models.training_step", "models.inference_step"])
+@pytest.mark.parametrize("net", NAMES)
+def test_a_network_comes_along_and_no_other_does(net: str, name: str) -> None:
+    of_device = {
+        device: reproducer(OPS[name], Case(name, "forward", device, "bfloat16", f"net={net} n=4"))
+        for device in DEVICES
+    }
+    for script in of_device.values():
+        checked(script)
+    assert set(namespace_of(of_device["cpu"])) & set(NAMES) == {net}
+
+
+@pytest.mark.parametrize("net", ["mnist", "vae", "mobilenet_v2"])
+def test_a_network_has_the_weights_and_the_batch_that_the_suite_gives_it(net: str) -> None:
+    case = Case("models.training_step", "forward", "cpu", "float32", f"net={net} n=2")
+    theirs = outcome(lambda: scripted(namespace_of(reproducer(OPS[case.op], case)), "forward"))
+    (ours,) = outcome(lambda: suited(OPS[case.op], case))
+    torch.testing.assert_close(theirs, [ours], rtol=0, atol=0)
+    assert ours.isfinite()
 
 
 @pytest.mark.parametrize("device", [*DEVICES, "cuda:1"])
@@ -464,6 +489,8 @@ RUN = [
     ("overhead.item", "forward", "float32"),
     ("loss.ctc", "backward", "float64"),
     ("compiled.bias_gelu", "forward", "float32"),
+    ("models.training_step", "forward", "float32"),
+    ("models.inference_step", "forward", "bfloat16"),
 ]
 
 
@@ -474,7 +501,7 @@ RUN = [
 )
 def test_it_runs_with_torch_alone(name: str, direction: str, dtype: str, clock: str, tmp_path: Path) -> None:
     made = OPS[name]
-    script = reproducer(made, Case(name, direction, "cpu", dtype, made.smallest_shape), clock=clock)
+    script = reproducer(made, Case(name, direction, "cpu", dtype, smallest_shape(made)), clock=clock)
     (tmp_path / "empty").mkdir()
     path = tmp_path / "reproducer.py"
     path.write_text(script, encoding="utf-8")
