@@ -10,7 +10,7 @@ import typer
 from accel_micro.commands.bisect_cli import app as bisect_app
 from accel_micro.commands.builds_cli import app as builds_app
 from accel_micro.commands.calibrate_cli import calibrate
-from accel_micro.commands.common import ProfileName, reported
+from accel_micro.commands.common import ProfileName, ResultsAndPages, reported
 from accel_micro.commands.compare_cli import compare
 from accel_micro.commands.coverage_cli import coverage
 from accel_micro.commands.crossover_cli import crossover
@@ -37,10 +37,6 @@ Config = Annotated[
     typer.Option(
         metavar="FILE", help="asv's configuration; else the nearest asv.conf.json, else the suite's own."
     ),
-]
-Out = Annotated[
-    Path | None,
-    typer.Option(metavar="FOLDER", help="Folder for results and pages, else those of the configuration."),
 ]
 app = typer.Typer(
     name="accel-micro",
@@ -100,7 +96,7 @@ def quick(
         ),
     ] = None,
     config: Config = None,
-    out: Out = None,
+    out: ResultsAndPages = None,
 ) -> None:
     """Time ops on the installed torch: a table here, results saved, a page that opens without internet.
 
@@ -127,7 +123,7 @@ def quick(
 def preview(
     port: Annotated[int, typer.Option(min=0, help="Port on this machine; 0 takes a free one.")] = 0,
     config: Config = None,
-    out: Out = None,
+    out: ResultsAndPages = None,
 ) -> None:
     """Serve the published pages, with the history over builds, on this machine until Ctrl-C."""
     from accel_micro.commands.preview import serve

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from accel_micro.commands.bisect_answer import answer_of, write
-from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, Room, reported, say_error, say_note, stderr
+from accel_micro.commands.common import (
+    ENVIRONMENT,
+    WRONG_USE,
+    Config,
+    Room,
+    StoredResults,
+    reported,
+    say_error,
+    say_note,
+    stderr,
+)
 from accel_micro.commands.help import Command, Group, write_parameters
 
 if TYPE_CHECKING:
@@ -94,13 +104,6 @@ class Regress(str, Enum):
     error = "error"
 
 
-Config = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
-]
-Out = Annotated[
-    Path | None,
-    typer.Option(metavar="FOLDER", help="Folder that holds the results, else that of the configuration."),
-]
 OutputFormat = Annotated[Format, typer.Option(help="Form of the answer on standard output.")]
 Name = Annotated[str | None, typer.Argument(help="A bisection, or how its name begins; else the last one.")]
 MaxRuns = Annotated[
@@ -184,7 +187,7 @@ def run(
     ] = None,
     format: OutputFormat = Format.text,
     config: Config = None,
-    out: Out = None,
+    out: StoredResults = None,
 ) -> None:
     """Find the build that brought a change, by running builds by turns until fresh processes confirm it.
 
@@ -288,7 +291,7 @@ def log(
         LogFormat, typer.Option(help="text, or json: the events as they are kept.")
     ] = LogFormat.text,
     config: Config = None,
-    out: Out = None,
+    out: StoredResults = None,
 ) -> None:
     """Tell what a bisection did: every block, and what was decided after it."""
     from accel_micro.report.bisection_log import lines
@@ -312,7 +315,7 @@ def replay(
     name: Name = None,
     format: OutputFormat = Format.text,
     config: Config = None,
-    out: Out = None,
+    out: StoredResults = None,
 ) -> None:
     """Decide again from a bisection's log, and write the answer in any form. Nothing is run.
 
@@ -334,7 +337,7 @@ def replay(
 
 
 @app.command("list", cls=Command, epilog="accel-micro bisect list")
-def list_bisections(config: Config = None, out: Out = None) -> None:
+def list_bisections(config: Config = None, out: StoredResults = None) -> None:
     """List the bisections beside the results, from old to new, each with its answer so far."""
     from accel_micro.commands import bisect as bisecting
     from accel_micro.report.bisection import headline

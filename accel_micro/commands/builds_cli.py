@@ -9,6 +9,8 @@ import typer
 
 from accel_micro.commands.common import (
     ENVIRONMENT,
+    Config,
+    OwnResults,
     Room,
     print_json,
     reported,
@@ -68,12 +70,6 @@ Variant = Annotated[
     ),
 ]
 Python = Annotated[list[str] | None, typer.Option(help="Python whose wheels are meant, repeatable.")]
-Config = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
-]
-Out = Annotated[
-    Path | None, typer.Option(metavar="FOLDER", help="Folder for results, else that of the configuration.")
-]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 OutputFormat = Annotated[Format, typer.Option(help="For people or for programs.")]
 
@@ -99,7 +95,7 @@ def sync(
     dry_run: DryRun = False,
     format: OutputFormat = Format.table,
     config: Config = None,
-    out: Out = None,
+    out: OwnResults = None,
 ) -> None:
     """Note what the indexes list now. Nothing is forgotten, and no changed file is silently taken.
 
@@ -177,7 +173,7 @@ def list_builds(
     python: Python = None,
     format: OutputFormat = Format.table,
     config: Config = None,
-    out: Out = None,
+    out: OwnResults = None,
 ) -> None:
     """List the builds that the ledger knows, from old to new. Needs no network."""
     from accel_micro.builds.ranges import missing_days
@@ -214,7 +210,7 @@ def show(
     python: Python = None,
     format: OutputFormat = Format.table,
     config: Config = None,
-    out: Out = None,
+    out: OwnResults = None,
 ) -> None:
     """Show all that is known of one build: its commit, what came in since the one before, its wheels."""
     from accel_micro.report.builds import print_build, to_json
@@ -241,7 +237,7 @@ def archive(
     dry_run: DryRun = False,
     format: OutputFormat = Format.table,
     config: Config = None,
-    out: Out = None,
+    out: OwnResults = None,
 ) -> None:
     """Download wheels before their index hides them. Goes on where an earlier attempt stopped.
 
@@ -313,7 +309,7 @@ def add(
     dry_run: DryRun = False,
     format: OutputFormat = Format.table,
     config: Config = None,
-    out: Out = None,
+    out: OwnResults = None,
 ) -> None:
     """Know a build that no index lists: a wheel of yours, or the torch that an environment has."""
     from accel_micro.builds import adding
@@ -345,7 +341,7 @@ def prune(
     dry_run: DryRun = False,
     format: OutputFormat = Format.table,
     config: Config = None,
-    out: Out = None,
+    out: OwnResults = None,
 ) -> None:
     """Remove environments of builds, those not used for longest first, never one in use."""
     from accel_micro.builds import pruning

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from accel_micro.commands.common import print_json, say_error, stderr, stdout
+from accel_micro.commands.common import Config, OwnResults, print_json, say_error, stderr, stdout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,13 +43,8 @@ def calibrate(
         int | None, typer.Option(min=1, metavar="N", help="Processes of a case at most.")
     ] = None,
     format: Annotated[Format, typer.Option(help="For people or for programs.")] = Format.text,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Folder for results, else that of the configuration."),
-    ] = None,
+    config: Config = None,
+    out: OwnResults = None,
 ) -> None:
     """Compare the installed torch with itself to learn what this machine can show, and how far to trust it.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -21,6 +21,22 @@ if TYPE_CHECKING:
 
 WRONG_USE: Final = 2
 ENVIRONMENT: Final = 3
+
+
+Config = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
+]
+StoredResults = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Folder that holds the results, else that of the configuration."),
+]
+OwnResults = Annotated[
+    Path | None, typer.Option(metavar="FOLDER", help="Folder for results, else that of the configuration.")
+]
+ResultsAndPages = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Folder for results and pages, else those of the configuration."),
+]
 
 
 class ProfileName(str, Enum):

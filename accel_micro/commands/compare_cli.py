@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accel_micro.commands.common import WRONG_USE, Room, compiled, on_card, reported, say_error, stderr
+from accel_micro.commands.common import (
+    WRONG_USE,
+    Config,
+    Room,
+    StoredResults,
+    compiled,
+    on_card,
+    reported,
+    say_error,
+    stderr,
+)
 from accel_micro.commands.compare_measure import BUDGET_MINUTES, INTERRUPTED, Measuring
 from accel_micro.comparison.searching import HistoryRequest
 
@@ -104,13 +114,8 @@ def compare(
         ),
     ] = None,
     format: Annotated[Format, typer.Option(help="Form of the report on standard output.")] = Format.table,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Folder that holds the results, else that of the configuration."),
-    ] = None,
+    config: Config = None,
+    out: StoredResults = None,
 ) -> None:
     """Say which cases are slower, faster or the same, from stored results, and which are not decided.
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accel_micro.commands.common import ENVIRONMENT, Room, need_torch, reported, say_error, say_note
+from accel_micro.commands.common import ENVIRONMENT, Config, Room, need_torch, reported, say_error, say_note
 
 if TYPE_CHECKING:
     from accel_micro.catalogue.coverage import Coverage
@@ -15,9 +15,7 @@ def coverage(
     page: Annotated[
         Path | None, typer.Argument(help="File to write, such as docs/coverage.md; else standard output.")
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
-    ] = None,
+    config: Config = None,
 ) -> None:
     """Say where the suite times what torch's operator benchmark and the reference models run, or why it does not.
 

@@ -8,6 +8,8 @@ import typer
 
 from accel_micro.commands.common import (
     WRONG_USE,
+    Config,
+    ResultsAndPages,
     Room,
     compiled,
     has_index,
@@ -85,13 +87,8 @@ def crossover(
         ),
     ] = 0.05,
     format: Annotated[Format, typer.Option(help="Form of the report on standard output.")] = Format.table,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Folder for results and pages, else those of the configuration."),
-    ] = None,
+    config: Config = None,
+    out: ResultsAndPages = None,
 ) -> None:
     """Find the size from which on one device, or one dtype, is faster than the other, for each op.
 

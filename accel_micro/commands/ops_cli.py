@@ -11,8 +11,10 @@ import typer
 from accel_micro.commands.common import (
     ENVIRONMENT,
     WRONG_USE,
+    Config,
     ProfileName,
     Room,
+    StoredResults,
     compiled,
     need_torch,
     reported,
@@ -49,13 +51,8 @@ def ops(
     ] = None,
     cases: Annotated[bool, typer.Option("--cases", help="List each case too.")] = False,
     format: Annotated[Format, typer.Option(help="Form of the list on standard output.")] = Format.table,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Folder that holds the results, else that of the configuration."),
-    ] = None,
+    config: Config = None,
+    out: StoredResults = None,
 ) -> None:
     """List the ops of the suite, which cases a profile runs of each, and about how long that takes here.
 

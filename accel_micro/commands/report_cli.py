@@ -5,7 +5,17 @@ from typing import Annotated
 
 import typer
 
-from accel_micro.commands.common import ENVIRONMENT, WRONG_USE, Room, reported, say_error, say_note, stdout
+from accel_micro.commands.common import (
+    ENVIRONMENT,
+    WRONG_USE,
+    Config,
+    ResultsAndPages,
+    Room,
+    reported,
+    say_error,
+    say_note,
+    stdout,
+)
 
 
 def report(
@@ -20,13 +30,8 @@ def report(
         str | None,
         typer.Option(metavar="BUILD", help="Build that is compared, else the newest of each channel."),
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Folder for results and pages, else those of the configuration."),
-    ] = None,
+    config: Config = None,
+    out: ResultsAndPages = None,
 ) -> None:
     """Write pages about all results that open without a server: verdicts, histories, builds, machines.
 

@@ -8,6 +8,7 @@ import typer
 from accel_micro.commands.common import (
     ENVIRONMENT,
     WRONG_USE,
+    Config,
     ProfileName,
     Room,
     need_torch,
@@ -36,9 +37,7 @@ def reproduce(
         ProfileName | None, typer.Option(help="Profile whose cases an expression looks at, else all.")
     ] = None,
     note: Annotated[str, typer.Option(metavar="TEXT", help="A sentence for the script's heading.")] = "",
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="asv's configuration; else the nearest asv.conf.json.")
-    ] = None,
+    config: Config = None,
 ) -> None:
     """Print a script that times one case with torch alone: to paste into a bug report, to run under two builds.
 
