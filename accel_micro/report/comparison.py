@@ -1,13 +1,13 @@
 """A comparison to a stream: for a terminal here, else as `comparison_export` writes it."""
 
-import sys
 from collections.abc import Iterable, Iterator
-from typing import IO, TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Final, Literal
 
 from accel_micro.comparison.compared import Compared, Comparison
 from accel_micro.report import comparison_words as words
 from accel_micro.report.comparison_layout import plan
-from accel_micro.report.words import clean, count, wrapped
+from accel_micro.report.printing import Line, chosen, paragraph, print_lines
+from accel_micro.report.words import clean, count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,13 +20,6 @@ FOLDED: Final[dict[str, int]] = {"invariant": 10, "inconclusive": 20}
 MOST_DIFFERENCES: Final = 12
 STYLES: Final = {"regression": "bold red", "improvement": "bold green", "inconclusive": "bold yellow"}
 """Colour is a help and carries nothing that the text does not say."""
-
-
-class Line(NamedTuple):
-    """A line and its style."""
-
-    text: str
-    style: str = ""
 
 
 def render(
@@ -48,10 +41,7 @@ def render(
         width: characters of a line of `table`; None asks the terminal, and takes 80 where there is none.
         console: for `table` instead of the stream.
     """
-    stream = stream or sys.stdout
-    # A terminal without ▲ and → gets a question mark instead of a traceback.
-    if hasattr(stream, "reconfigure"):
-        stream.reconfigure(errors="replace")
+    stream = chosen(stream)
     if format != "table":
         from accel_micro.report import comparison_export, comparison_markdown
 
@@ -67,21 +57,15 @@ def render(
 
     console = console or Console(file=stream, width=width, highlight=False)
     shown = lines(comparison, console.width, all_rows=all_rows, next_command=next_command)
-    if not console.is_terminal:
-        console.file.write("".join(f"{line.text.rstrip()}\n" for line in shown))
-        return
-    from rich.text import Text
-
-    for line in shown:
-        console.print(Text(line.text, line.style), soft_wrap=True)
+    print_lines(shown, console)
 
 
 def lines(
     comparison: Comparison, width: int, *, all_rows: bool = False, next_command: str = ""
 ) -> Iterator[Line]:
     """What a reader of a terminal sees, line by line."""
-    yield from _said(words.title(comparison), width, style="bold")
-    yield from _said(words.summary(comparison), width, style="bold")
+    yield from paragraph(words.title(comparison), width, style="bold")
+    yield from paragraph(words.summary(comparison), width, style="bold")
     yield from _differences(comparison, width, all_rows)
     yield from _list("!  ", words.cautions(comparison), width, "yellow")
     yield from _table(comparison, width, all_rows)
@@ -109,13 +93,13 @@ def _differences(comparison: Comparison, width: int, all_rows: bool) -> Iterator
         return
     yield Line("")
     if title:
-        yield from _said(title, width)
+        yield from paragraph(title, width)
     shown = found if all_rows else found[:MOST_DIFFERENCES]
     labels = [words.difference_label(difference) for difference in shown]
     widest = max(map(len, labels), default=0)
     for label, difference in zip(labels, shown, strict=True):
         text = words.difference_text(difference, len(comparison.rows))
-        yield from _said(f"{label:<{widest}}  {text}", width, "  ", hang=widest + 2)
+        yield from paragraph(f"{label:<{widest}}  {text}", width, "  ", hang=widest + 2)
     if len(shown) < len(found):
         yield Line(f"  and {len(found) - len(shown)} more; --all lists them")
     yield from _list("!  ", map(clean, comparison.differences.unknown), width, "yellow", apart=False)
@@ -136,7 +120,7 @@ def _table(comparison: Comparison, width: int, all_rows: bool) -> Iterator[Line]
     for kind, heading, rows, more in sections:
         yield Line("")
         said = f"{heading}, {more}" if more and not rows else heading
-        yield from _said(said, width, style=STYLES.get(kind, "bold"), hang=2)
+        yield from paragraph(said, width, style=STYLES.get(kind, "bold"), hang=2)
         sign = words.names(comparison.kind)[kind].sign
         for _ in rows:
             for number, text in enumerate(drawn.lines(index, sign)):
@@ -154,7 +138,7 @@ def _uncompared(comparison: Comparison, width: int) -> Iterator[Line]:
     widest = max(len(str(len(group.cases))) for group in comparison.uncompared)
     for group in comparison.uncompared:
         text = words.uncompared_text(group, comparison)
-        yield from _said(text, width, f"  {len(group.cases):>{widest}}  ")
+        yield from paragraph(text, width, f"  {len(group.cases):>{widest}}  ")
 
 
 def _problems(comparison: Comparison, width: int) -> Iterator[Line]:
@@ -163,20 +147,20 @@ def _problems(comparison: Comparison, width: int) -> Iterator[Line]:
         first = clean(comparison.problems[0])
         more = len(comparison.problems) - 1
         rest = f"; and {count(more, 'more line')}" if more else ""
-        yield from _said(f"left out: {first}{rest}", width, "!  ", "yellow")
+        yield from paragraph(f"left out: {first}{rest}", width, "!  ", "yellow")
 
 
 def _notes(comparison: Comparison, width: int) -> Iterator[Line]:
     if comparison.rows:
         yield Line("")
         for note in words.notes(comparison):
-            yield from _said(note, width, "·  ", "dim")
+            yield from paragraph(note, width, "·  ", "dim")
 
 
 def _next(comparison: Comparison, command: str, width: int) -> Iterator[Line]:
     for reason in words.reasons(comparison.rows):
-        yield from _said(reason, width, "?  ", "yellow")
-    yield from _said(words.needs_note(comparison.rows), width, "→  ")
+        yield from paragraph(reason, width, "?  ", "yellow")
+    yield from paragraph(words.needs_note(comparison.rows), width, "→  ")
     if command:
         yield Line(f"   {clean(command)}", "bold")  # on one line, however long: it is copied
 
@@ -185,10 +169,4 @@ def _list(mark: str, texts: Iterable[str], width: int, style: str, apart: bool =
     for number, text in enumerate(texts):
         if apart and number == 0:
             yield Line("")
-        yield from _said(clean(text), width, mark, style)
-
-
-def _said(text: str, width: int, mark: str = "", style: str = "", hang: int = 0) -> Iterator[Line]:
-    """Text whose further lines start below its first, to the right of a mark."""
-    for line in wrapped(text, width, mark, hang):
-        yield Line(line, style)
+        yield from paragraph(clean(text), width, mark, style)

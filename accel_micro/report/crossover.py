@@ -1,13 +1,13 @@
 """A crossover to a stream: a table for a terminal here, else as `crossover_export` writes it."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import IO, TYPE_CHECKING, Final, Literal
 
 from accel_micro.comparison.crossed import Crossed
 from accel_micro.report import crossover_words as words
-from accel_micro.report.words import clean, wrapped
+from accel_micro.report.printing import chosen, paragraph, print_lines
+from accel_micro.report.words import clean
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,10 +37,7 @@ def render(
         width: characters of a line of `table`; None asks the terminal, and takes 80 where there is none.
         console: for `table` instead of the stream.
     """
-    stream = stream or sys.stdout
-    # A terminal without → and ≤ gets a question mark instead of a traceback.
-    if hasattr(stream, "reconfigure"):
-        stream.reconfigure(errors="replace")
+    stream = chosen(stream)
     if format != "table":
         from accel_micro.report import crossover_export as export
 
@@ -48,30 +45,25 @@ def render(
         stream.write(write(crossed, next_command))
         return
     from rich.console import Console
-    from rich.text import Text
 
     console = console or Console(file=stream, width=width, highlight=False)
-    for text, style in lines(crossed, console.width, next_command):
-        if console.is_terminal:
-            console.print(Text(text, style), soft_wrap=True)
-        else:
-            console.file.write(f"{text.rstrip()}\n")
+    print_lines(lines(crossed, console.width, next_command), console)
 
 
 def lines(crossed: Crossed, width: int, next_command: str = "") -> Iterator[tuple[str, str]]:
     """What a reader of a terminal sees, line by line, each with its style."""
-    yield from _said(words.title(crossed), width, style="bold")
-    yield from _said(words.summary(crossed), width, style="bold")
+    yield from paragraph(words.title(crossed), width, style="bold")
+    yield from paragraph(words.summary(crossed), width, style="bold")
     if crossed.rows:
         yield "", ""
         yield from _table(crossed, width)
     for subject, why in crossed.absent:
-        yield from _said(f"{clean(subject.op)} {subject.direction}: {clean(why)}", width, "-  ", "dim")
+        yield from paragraph(f"{clean(subject.op)} {subject.direction}: {clean(why)}", width, "-  ", "dim")
     yield "", ""
     for text in words.explanations(crossed):
-        yield from _said(text, width, "·  ", "dim")
+        yield from paragraph(text, width, "·  ", "dim")
     if more := words.more_text(crossed):
-        yield from _said(more, width, "→  ")
+        yield from paragraph(more, width, "→  ")
         if next_command:
             yield f"   {clean(next_command)}", "bold"  # on one line, however long: it is copied
 
@@ -113,9 +105,9 @@ def _table(crossed: Crossed, width: int) -> Iterator[tuple[str, str]]:
         else:  # a block a row, where a line does not hold it
             yield f"{row[0]}  {row[1]}", ""
             for i in kept[2:]:
-                yield from _said(f"{TITLES[i] + ':':<15}{row[i]}", width, "  ", hang=15)
+                yield from paragraph(f"{TITLES[i] + ':':<15}{row[i]}", width, "  ", hang=15)
         for note in words.notes(crossed, swept):
-            yield from _said(note, width, "    ", "dim")
+            yield from paragraph(note, width, "    ", "dim")
 
 
 def _stacked(parts: Sequence[str]) -> list[str]:
@@ -131,8 +123,3 @@ def _stacked(parts: Sequence[str]) -> list[str]:
 
 def _line(texts: Sequence[str], widths: Sequence[int]) -> str:
     return _GAP.join(f"{text:<{width}}" for text, width in zip(texts, widths, strict=True)).rstrip()
-
-
-def _said(text: str, width: int, mark: str = "", style: str = "", hang: int = 0) -> Iterator[tuple[str, str]]:
-    for line in wrapped(text, width, mark, hang):
-        yield line, style

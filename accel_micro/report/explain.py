@@ -1,7 +1,6 @@
 """An explanation to a terminal, fitted to one screen, or to JSON."""
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import IO, Any, Final
@@ -13,7 +12,8 @@ from accel_micro.explain.causes import Ablation, Cause
 from accel_micro.explain.explanation import Contribution, Explanation
 from accel_micro.report import explain_words as words
 from accel_micro.report.export import finite
-from accel_micro.report.words import clean, count, wrapped
+from accel_micro.report.printing import chosen, paragraph, print_lines
+from accel_micro.report.words import clean, count
 
 SCHEMA: Final = 1
 TITLES: Final = ("", "what", "baseline", "contender", "saved", "share", "factor")
@@ -37,50 +37,42 @@ def render(
         width: characters of a line; None asks the terminal, and takes 80 where there is none.
     """
     from rich.console import Console
-    from rich.text import Text
 
-    stream = stream or sys.stdout
-    if hasattr(stream, "reconfigure"):
-        stream.reconfigure(errors="replace")
-    console = Console(file=stream, width=width, highlight=False)
-    for text, style in lines(explanation, causes, ablations, fit, console.width):
-        if console.is_terminal:
-            console.print(Text(text, style), soft_wrap=True)
-        else:
-            console.file.write(f"{text.rstrip()}\n")
+    console = Console(file=chosen(stream), width=width, highlight=False)
+    print_lines(lines(explanation, causes, ablations, fit, console.width), console)
 
 
 def lines(
     e: Explanation, causes: Sequence[Cause], ablations: Sequence[Ablation], fit: Fit | None, width: int
 ) -> Iterator[tuple[str, str]]:
     """What a reader sees, line by line, each with its style."""
-    yield from _said(words.title(e), width, style="bold")
-    yield from _said(words.summary(e), width, style="bold")
-    yield from _said(words.how(e), width, style="dim")
+    yield from paragraph(words.title(e), width, style="bold")
+    yield from paragraph(words.summary(e), width, style="bold")
+    yield from paragraph(words.how(e), width, style="dim")
     if any(each.group.kind != "unexplained" for each in e.contributions):
         yield "", ""
         yield from _table(e, width)
     yield "", ""
-    yield from _said(words.left(e), width, style="bold")
+    yield from paragraph(words.left(e), width, style="bold")
     for name, closure in zip(("baseline", "contender"), e.closures, strict=True):
-        yield from _said(words.closure(name, closure), width, "·  ", "dim")
+        yield from paragraph(words.closure(name, closure), width, "·  ", "dim")
     if predicted := words.prediction(e):
-        yield from _said(predicted, width, "·  ", "dim")
+        yield from paragraph(predicted, width, "·  ", "dim")
     if causes:
         yield "", ""
         yield "Causes", "bold"
     for cause in causes:
-        yield from _said(f"{clean(cause.name)} ({cause.side}): {clean(cause.text)}.", width, "→  ")
+        yield from paragraph(f"{clean(cause.name)} ({cause.side}): {clean(cause.text)}.", width, "→  ")
         done = [clean(each.text) for each in ablations if each.cause == cause]
-        yield from _said(
+        yield from paragraph(
             done[0] if done else f"would confirm it: {clean(cause.ablation)}", width, "   ", "dim"
         )
     if fit is not None:
         yield "", ""
         for text in words.fit_lines(fit):
-            yield from _said(text, width)
+            yield from paragraph(text, width)
     for note in e.notes:
-        yield from _said(clean(note), width, "!  ", "yellow")
+        yield from paragraph(clean(note), width, "!  ", "yellow")
 
 
 def shown(e: Explanation) -> tuple[list[Contribution], list[Contribution]]:
@@ -117,7 +109,7 @@ def _table(e: Explanation, width: int) -> Iterator[tuple[str, str]]:
             text = row[n] if len(row[n]) <= widths[n] or n != 1 else f"{row[n][: widths[n] - 1]}…"
             cells.append(f"{text:<{widths[n]}}" if n < 2 else f"{text:>{widths[n]}}")
         yield "  ".join(cells).rstrip(), "dim" if number == 0 else ""
-    yield from _said(
+    yield from paragraph(
         "* more than noise. Saved: seconds of an example that the contender needs less, with a 95 % interval."
         + (" Factors multiply to the speedup." if len(kept) == len(TITLES) else ""),
         width,
@@ -135,11 +127,6 @@ def _cells(e: Explanation, each: Contribution) -> tuple[str, ...]:
         words.share(e, each),
         words.factor(each.factor),
     )
-
-
-def _said(text: str, width: int, mark: str = "", style: str = "") -> Iterator[tuple[str, str]]:
-    for line in wrapped(text, width, mark):
-        yield line, style
 
 
 def to_json(

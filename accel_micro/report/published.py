@@ -1,7 +1,6 @@
 """Published times to a terminal, a screen a question, or to JSON."""
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import IO, Any, Final
@@ -14,7 +13,8 @@ from accel_micro.models.registry import NAMES
 from accel_micro.report import published_words as words
 from accel_micro.report.explain_words import factor, seconds
 from accel_micro.report.export import finite
-from accel_micro.report.words import clean, wrapped
+from accel_micro.report.printing import chosen, paragraph, print_lines
+from accel_micro.report.words import clean
 
 SCHEMA: Final = 1
 _DASH: Final = "–"
@@ -29,21 +29,13 @@ def render(found: Sequence[Findings], *, stream: IO[str] | None = None, width: i
         width: characters of a line; None asks the terminal, and takes 80 where there is none.
     """
     from rich.console import Console
-    from rich.text import Text
 
-    stream = stream or sys.stdout
-    if hasattr(stream, "reconfigure"):
-        stream.reconfigure(errors="replace")
-    console = Console(file=stream, width=width, highlight=False)
+    console = Console(file=chosen(stream), width=width, highlight=False)
     for number, each in enumerate(found):
         for question, section in enumerate(sections(each, console.width)):
             if number or question:
                 console.file.write("\n")
-            for text, style in section:
-                if console.is_terminal:
-                    console.print(Text(text, style), soft_wrap=True)
-                else:
-                    console.file.write(f"{text.rstrip()}\n")
+            print_lines(section, console)
 
 
 def sections(found: Findings, width: int) -> Iterator[list[tuple[str, str]]]:
@@ -60,14 +52,14 @@ def sections(found: Findings, width: int) -> Iterator[list[tuple[str, str]]]:
 
 def _head(found: Findings, width: int) -> Lines:
     report = found.report
-    yield from _said(words.title(report), width, style="bold")
-    yield from _said(words.claim(report), width)
+    yield from paragraph(words.title(report), width, style="bold")
+    yield from paragraph(words.claim(report), width)
     if report.rows:
-        yield from _said(words.made(report), width, style="yellow")
+        yield from paragraph(words.made(report), width, style="yellow")
     elif not report.losses:
-        yield from _said(words.nothing(), width, style="yellow")
+        yield from paragraph(words.nothing(), width, style="yellow")
     for each in found.broken:
-        yield from _said(words.broken(each), width, "→  ")
+        yield from paragraph(words.broken(each), width, "→  ")
 
 
 def _speedups(found: Findings, width: int) -> Lines:
@@ -87,18 +79,20 @@ def _speedups(found: Findings, width: int) -> Lines:
     titles = ("model", "batch", "baseline", "contender", "speed", "loader", "steps alone")
     yield from _table(titles, rows, 1, width)
     for note in words.speedup_notes(found):
-        yield from _said(note, width, style="dim")
+        yield from paragraph(note, width, style="dim")
 
 
 def _lines(found: Findings, width: int) -> Lines:
-    yield from _said("What does a step cost besides its images? T = a·images + b·steps", width, style="bold")
+    yield from paragraph(
+        "What does a step cost besides its images? T = a·images + b·steps", width, style="bold"
+    )
     rows = [_line(each) for each in found.overheads]
     titles = ("model", "on", "a, image", "b, step", "share", "reading", "off by")
     yield from _table(titles, rows, 2, width, left=(5,))
     for note in (words.interval_note(found), words.kept(found.report)):
-        yield from _said(note, width, style="dim")
+        yield from paragraph(note, width, style="dim")
     for note in words.line_notes(found, confirming(found)):
-        yield from _said(note, width, "·  ")
+        yield from paragraph(note, width, "·  ")
 
 
 def _line(each: Overhead) -> tuple[str, ...]:
@@ -126,15 +120,17 @@ def confirming(found: Findings) -> str:
 
 def _concluded(found: Findings, width: int) -> Lines:
     report = found.report
-    yield from _said("What can be concluded if each epoch is believed, and what cannot?", width, style="bold")
+    yield from paragraph(
+        "What can be concluded if each epoch is believed, and what cannot?", width, style="bold"
+    )
     for model in dict.fromkeys(row.model for row in report.rows):
         shown = words.can(found, model)
         said = f" Shown: {'; '.join(shown)}." if shown else ""
-        yield from _said(
+        yield from paragraph(
             f"{clean(model)}.{said} Not shown: {'; '.join(words.cannot(found, model))}.", width, "·  "
         )
     for text in words.ranking(found):
-        yield from _said(f"{text[0].upper()}{text[1:]}.", width, "·  ")
+        yield from paragraph(f"{text[0].upper()}{text[1:]}.", width, "·  ")
 
 
 def _left(found: Findings, width: int) -> Lines:
@@ -142,7 +138,7 @@ def _left(found: Findings, width: int) -> Lines:
     if report.confounders:
         yield "What else may have made it", "bold"
     for text in report.confounders:
-        yield from _said(f"{clean(text)}.", width, "!  ", "yellow")
+        yield from paragraph(f"{clean(text)}.", width, "!  ", "yellow")
     if report.checks:
         yield "What would tell", "bold"
     for command in report.checks:
@@ -163,11 +159,6 @@ def _table(
             for n, text in enumerate(row[:kept])
         ]
         yield "  ".join(cells).rstrip(), "dim" if number == 0 else ""
-
-
-def _said(text: str, width: int, mark: str = "", style: str = "") -> Lines:
-    for line in wrapped(text, width, mark):
-        yield line, style
 
 
 def to_json(found: Sequence[Findings]) -> str:

@@ -1,10 +1,10 @@
 """Records to a stream in one of the formats that the command line offers."""
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Final, Literal, get_args
 
 from accel_micro.measure.records import Record
+from accel_micro.report.printing import chosen
 from accel_micro.report.rows import Report, collect
 
 if TYPE_CHECKING:
@@ -42,10 +42,7 @@ def render(
     """
     if format not in FORMATS:
         raise ValueError(f"unknown format {format!r}; known: {', '.join(FORMATS)}")
-    stream = stream or sys.stdout
-    # A terminal without µ and ± gets a question mark instead of a traceback.
-    if hasattr(stream, "reconfigure"):
-        stream.reconfigure(errors="replace")
+    stream = chosen(stream)
     records = list(records)
     report = collect(records, sessions=sessions)
     if format == "table":
