@@ -79,6 +79,9 @@ def lines(
         yield "", ""
         for text in words.fit_lines(fit):
             yield from _said(text, width)
+    if which := words.which_build(e):
+        yield "", ""
+        yield from _said(which, width)
     for note in e.notes:
         yield from _said(clean(note), width, "!  ", "yellow")
 
