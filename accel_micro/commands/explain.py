@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from accel_micro.explain.setting import Setting
+from accel_micro.explain.setting import Setting, shown
 
 if TYPE_CHECKING:
     from accel_micro.explain.batches import Fit, Switch, Tried
@@ -49,7 +49,9 @@ def capture(request: "Request", settings: Sequence[Setting], tell: Told) -> "lis
     locks.acquire({setting.device for setting in settings})
     try:
         return take(
-            request, settings, lambda setting, number, total: tell(f"process {number} of {total}: {setting}")
+            request,
+            settings,
+            lambda setting, number, total: tell(f"process {number} of {total}: {shown(str(setting))}"),
         )
     finally:
         locks.release()

@@ -151,6 +151,7 @@ def explain(
             lambda name: _request(name, training, processes, budget, replay, loader),
         )  # fmt: skip
     from accel_micro.report import explain as report
+    from accel_micro.report import explain_words as words
 
     parts = (found.explanation, found.causes, found.ablations, found.fit)
     if page is not None:
@@ -159,6 +160,8 @@ def explain(
         _publish_page(parts)
     if json:
         typer.echo(report.to_json(*parts), nl=False)
+        if which := words.which_build(found.explanation):
+            say_note(which)
     else:
         report.render(*parts)
     raise typer.Exit(4 if found.explanation.verdict.kind == "inconclusive" else 0)

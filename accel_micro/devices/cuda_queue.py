@@ -24,8 +24,6 @@ from accel_micro.devices.cuda_profiler import busy_seconds, kernel_seconds
 if TYPE_CHECKING:
     from accel_micro.devices.cuda import Cuda
 
-__all__ = ["CudaQueue", "kernel_seconds"]
-
 _MOST_CALLS = 500  # the launch queue holds about a thousand
 _MOST_REPLAYS = 50
 _GRAPH_SECONDS = 0.5e-3

@@ -94,3 +94,15 @@ class Setting:
         words = [self.device]
         words += [] if self.batch is None else [f"batch={self.batch}"]
         return " ".join([*words, *(f"{name}={value}" for name, value in self.switches.items())])
+
+
+def shown(setting: str) -> str:
+    """A setting for people: where a build is named, its interpreter is that of its environment, and left out.
+
+    >>> shown("cpu batch=4 build=20261101 python=/env/bin/python")
+    'cpu batch=4 build=20261101'
+    """
+    words = setting.split(" ")
+    if not any(word.startswith("build=") for word in words):
+        return setting
+    return " ".join(word for word in words if not word.startswith("python="))

@@ -71,6 +71,9 @@ def lines(
         yield "", ""
         for text in words.fit_lines(fit):
             yield from paragraph(text, width)
+    if which := words.which_build(e):
+        yield "", ""
+        yield from paragraph(which, width)
     for note in e.notes:
         yield from paragraph(clean(note), width, "!  ", "yellow")
 

@@ -6,6 +6,7 @@ from typing import Final
 from accel_micro.explain.batches import Fit, Tried
 from accel_micro.explain.capture import Capture
 from accel_micro.explain.explanation import Closure, Contribution, Explanation
+from accel_micro.explain.setting import shown
 from accel_micro.report import units
 from accel_micro.report.words import clean, count
 
@@ -21,7 +22,8 @@ def title(e: Explanation) -> str:
     if e.contender.model != e.baseline.model:
         name = f"{name} and {clean(e.contender.model)}"
     return (
-        f"{name}, {kind}: {clean(e.baseline.setting)} (baseline) and {clean(e.contender.setting)} (contender)"
+        f"{name}, {kind}: {clean(shown(e.baseline.setting))} (baseline) and "
+        f"{clean(shown(e.contender.setting))} (contender)"
     )
 
 
@@ -134,6 +136,20 @@ def left(e: Explanation) -> str:
     if not e.is_closed:
         text += ": take the rest as hints, the parts do not add up well enough to call it explained"
     return text
+
+
+def which_build(e: Explanation) -> str:
+    """How to find the build that brought the difference, where two builds differ in an op; else nothing."""
+    sign = 1 if e.difference > 0 else -1
+    ops = [each for each in e.contributions if each.group.kind == "op" and sign * each.seconds.value > 0]
+    if not e.differs or e.baseline.torch == e.contender.torch or not ops:
+        return ""
+    costliest = max(ops, key=lambda each: (each.significant, abs(each.seconds.value)))
+    way = "--regress faster " if sign > 0 else ""
+    return (
+        f"Which build did it: `accel-micro bisect {way}--from-explain FILE` times {label(costliest)} in the builds "
+        "between; FILE is what --json writes here."
+    )
 
 
 def fit_lines(fit: Fit) -> list[str]:

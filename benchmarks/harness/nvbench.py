@@ -42,7 +42,7 @@ def main() -> None:
     import torch
     from cuda import bench
 
-    from accel_micro.devices.cuda_queue import kernel_seconds
+    from accel_micro.devices.cuda_profiler import kernel_seconds
 
     def stream_of(owner: Any) -> Any:
         external: Any = torch.cuda.ExternalStream

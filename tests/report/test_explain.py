@@ -76,3 +76,18 @@ def test_json_of_unknown_intervals_is_json() -> None:
     e = explain(capture(processes=1), capture(processes=1, slower={0: 2.0}))
     first = json.loads(report.to_json(e))["contributions"][0]
     assert first["low"] is None and first["high"] is None and first["q_value"] is None
+
+
+def test_of_two_builds_it_says_how_to_find_the_one_that_did_it() -> None:
+    old, new = (f"2.15.0.dev2026110{day}+cpu" for day in (1, 6))
+    interpreter = "python=/env/bin/python"
+    fast = capture(noise=0.01, torch=old, setting=f"cpu batch=4 build=20261101 {interpreter}")
+    slow = capture(
+        slower={0: 2.0}, noise=0.01, seed=3, torch=new, setting=f"cpu batch=4 build=20261106 {interpreter}"
+    )
+    said = text(explain(fast, slow), width=200)
+    assert "`accel-micro bisect --from-explain FILE` times fwd convolution in the builds between" in said
+    assert "build=20261101 (baseline)" in said and interpreter not in said
+    assert "bisect --regress faster --from-explain FILE" in text(explain(slow, fast), width=200)
+    for same in ((fast, fast), (fast, capture(slower={0: 2.0}, noise=0.01, seed=3, torch=old))):
+        assert "bisect" not in text(explain(*same), width=200), "no difference, or one that no build brought"

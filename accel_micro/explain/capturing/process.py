@@ -341,7 +341,7 @@ class _Process:
         """For which the device works for a step, by its profiler."""
         if "device" not in self.device.clocks:
             return None
-        from accel_micro.devices.cuda_queue import kernel_seconds
+        from accel_micro.devices.cuda_profiler import kernel_seconds
 
         try:
             return kernel_seconds(self.step, _BUSY_STEPS)

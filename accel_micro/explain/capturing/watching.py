@@ -5,6 +5,7 @@ what an op leaves in the cache is not Python. But a profiler that was used once 
 there the host's time for a step is known anyway, so what a mode adds can be taken off.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import torch
 
 from accel_micro.devices.base import quiet_stderr
 from accel_micro.devices.profiling import interval
+from accel_micro.explain.capturing.describing import is_view
 from accel_micro.explain.capturing.recording import Structure, Timing
 
 _MARK: Final = "accel_micro step"
@@ -23,9 +25,9 @@ _CHUNK: Final = 300
 _AHEAD: Final = 100
 _WINDOW: Final = 20
 """Calls that are aligned at once, further ones that are looked at meanwhile, and events for each of both."""
-_MATCH: Final = 50
-"""Events that are left out for a match more."""
-_LEAST_MATCHED: Final = 0.75
+_OP: Final = 10_000
+_VIEW: Final = 20
+"""What finding a call is worth, in events that are left out for it."""
 _READINGS: Final = 7
 _STEPS: Final = 10
 
@@ -98,6 +100,7 @@ class Profiled:
     def __init__(self, structure: Structure) -> None:
         kept = [(f, n) for f, n in zip(structure.funcs, structure.sequence, strict=True) if n >= 0]
         self._names = [name_of(func) for func, _ in kept]
+        self._worth = [_VIEW if is_view(func) else _OP for func, _ in kept]
         self._numbers = [number for _, number in kept]
         self._rows = len(structure.calls)
         self._known: tuple[list[str], list[int]] | None = None
@@ -117,28 +120,27 @@ class Profiled:
     def _add(self, events: "Events") -> None:
         import numpy as np
 
-        if self._known is None or self._known[0] != events.names:
-            self._known = events.names, aligned(self._names, events.names)
+        if self._known is None:
+            self._known = events.names, aligned(self._names, events.names, self._worth)
         places = np.array(self._known[1])
         found = places >= 0
-        if self.changed or found.sum() < _LEAST_MATCHED * len(places):
+        missing = [self._names[n] for n in np.flatnonzero(~found) if self._worth[n] > _VIEW]
+        if self.changed or events.names != self._known[0] or missing or not found.any():
             self.changed = True
             return
         here, numbers = places[found], np.array(self._numbers)[found]
-        starts, ends = np.array(events.starts), np.array(events.ends)
-        begun, ended = starts[here], np.maximum.accumulate(ends[here])
-        after = np.searchsorted(starts, ended)  # the first event that begins behind each op
-        before = np.concatenate(([0], after[:-1]))
+        starts, ended = np.sort(events.starts), np.array(events.ends)[here]
         last = np.concatenate(([events.start], ended[:-1]))
-        begun = np.maximum(begun, last)
-        ops = np.zeros(self._rows)
-        gaps = np.zeros(self._rows + 1)
+        # A call may have made others before its own kernel, such as a copy of what it changes: they have their own row.
+        begun = np.maximum(np.array(events.starts)[here], last)
+        ops, gaps = np.zeros(self._rows), np.zeros(self._rows + 1)
         inside, between = np.zeros(self._rows), np.zeros(self._rows + 1)
         np.add.at(ops, numbers, ended - begun)
         np.add.at(gaps, numbers, begun - last)
-        np.add.at(inside, numbers, np.maximum(0, after - here - 1))
-        np.add.at(between, numbers, np.maximum(0, here + 1 - before))  # with the op's own
-        gaps[-1], between[-1] = events.end - ended[-1], len(starts) - after[-1]
+        here_begun = np.searchsorted(starts, begun, side="right")
+        np.add.at(inside, numbers, np.searchsorted(starts, ended) - here_begun)
+        np.add.at(between, numbers, here_begun - np.searchsorted(starts, last))  # with the op's own
+        gaps[-1], between[-1] = events.end - ended[-1], len(starts) - np.searchsorted(starts, ended[-1])
         self.ops.append(list(ops))
         self.gaps.append(list(gaps))
         self.events = list(inside), list(between)
@@ -149,7 +151,10 @@ Watched = Bracketed | Profiled
 
 @dataclass(frozen=True)
 class Events:
-    """Calls that the profiler saw in a step, in the order of their start, what called before what was called.
+    """Calls that the profiler saw in a step, in the order of their end, what was called before what called it.
+
+    That is the order in which a mode sees them: the copy that an op makes of what it changes is made below autograd
+    before the op itself is.
 
     Attributes:
         start, end: of the step. starts, ends: of the calls, seconds by the same clock.
@@ -189,20 +194,20 @@ def profiled(step: Callable[[], Any], steps: int) -> list[Events]:
             for event in results.events()
             if event.device_type() == torch._C._autograd.DeviceType.CPU
         ),
-        key=lambda each: (each[0], -each[1]),
+        key=lambda each: (each[1], -each[0]),
     )
     marks = [each for each in found if each[2] == _MARK]
     if len(marks) != steps:
         raise RuntimeError(f"it has {len(marks)} of {steps} steps")
     split: list[Events] = []
-    events = iter(found)
+    place = 0
     for begun, ended, _, thread in marks:
         inside = []
-        for each in events:
-            if each[0] > ended:
-                break  # the next mark, or what lies between
-            if each[0] >= begun and each[2] != _MARK and each[3] == thread:
+        while place < len(found) and found[place][1] <= ended:
+            start, _, name, whose = each = found[place]
+            if start >= begun and name != _MARK and whose == thread:
                 inside.append(each)
+            place += 1
         split.append(
             Events(
                 1e-9 * begun,
@@ -222,19 +227,23 @@ def _mark() -> AbstractContextManager[Any]:
     return mark
 
 
-def aligned(wanted: Sequence[str], seen: Sequence[str]) -> list[int]:
+def aligned(wanted: Sequence[str], seen: Sequence[str], worth: Sequence[int] | None = None) -> list[int]:
     """Where each wanted name stands in `seen`, in order: as many as can be with few left out between; -1 for none.
 
     The profiler sees calls within calls too. A step under a mode detaches some tensors that a plain one does not, and
     adds gradients out of place where a plain one adds in place: so a last underscore does not count.
+
+    Args:
+        worth: of each wanted name: names of `seen` that may be left out for its sake.
     """
     wanted, seen = ([name.rstrip("_") for name in names] for names in (wanted, seen))
+    worth = [_OP] * len(wanted) if worth is None else worth
     found: list[int] = []
     place = 0
     while len(found) < len(wanted):
-        some = wanted[len(found) : len(found) + _CHUNK + _AHEAD]
-        window = seen[place : place + _WINDOW * len(some)]
-        places = _longest(some, window)
+        some = slice(len(found), len(found) + _CHUNK + _AHEAD)
+        window = seen[place : place + _WINDOW * max(_CHUNK, len(wanted[some]))]
+        places = _best(wanted[some], window, worth[some])
         last = len(wanted) - len(found) <= _CHUNK + _AHEAD
         kept = places if last else places[:_CHUNK]
         found += [place + each if each >= 0 else -1 for each in kept]
@@ -242,7 +251,7 @@ def aligned(wanted: Sequence[str], seen: Sequence[str]) -> list[int]:
     return found
 
 
-def _longest(wanted: Sequence[str], seen: Sequence[str]) -> list[int]:
+def _best(wanted: Sequence[str], seen: Sequence[str], worth: Sequence[int]) -> list[int]:
     """As `aligned`, by what is best for all that is left, from each pair of places.
 
     That names are left out costs a little: of equal layers the call of one is not to be taken for that of the next.
@@ -255,24 +264,20 @@ def _longest(wanted: Sequence[str], seen: Sequence[str]) -> list[int]:
     ahead = np.arange(len(seen) + 1)
     for row in range(len(wanted) - 1, -1, -1):
         best = left[row + 1].copy()
-        matched = np.where(those == codes[wanted[row]], left[row + 1, 1:] + _MATCH, 0)
+        matched = np.where(those == codes[wanted[row]], left[row + 1, 1:] + worth[row], 0)
         best[:-1] = np.maximum(best[:-1], matched)
         left[row] = np.maximum.accumulate((best - ahead)[::-1])[::-1] + ahead
     following: dict[str, list[int]] = {}
     for place, name in enumerate(seen):
         following.setdefault(name, []).append(place)
-    cursors = dict.fromkeys(following, 0)
     found, place = [], 0
     for row, name in enumerate(wanted):
         places = following.get(name, [])
-        cursor = cursors.get(name, 0)
-        while cursor < len(places) and places[cursor] < place:
-            cursor += 1
-        cursors[name] = cursor
+        cursor = bisect_left(places, place)
         found.append(-1)
         if cursor < len(places):
             there = places[cursor]
-            if _MATCH + left[row + 1, there + 1] - (there - place) >= left[row + 1, place]:
+            if worth[row] + left[row + 1, there + 1] - (there - place) >= left[row + 1, place]:
                 found[-1] = there
                 place = there + 1
     return found

@@ -10,10 +10,9 @@ from torch.utils.data import DataLoader, Subset
 
 from accel_micro.devices.base import Counted, Device
 from accel_micro.explain.attribution import explain
-from accel_micro.explain.capturing import process, taking, turns
+from accel_micro.explain.capturing import process, taking, turns, watching
 from accel_micro.explain.capturing.counting import Counts, fallen
 from accel_micro.explain.capturing.feeding import taken_apart
-from accel_micro.explain.capturing.recording import Call, Structure
 from accel_micro.explain.capturing.taking import CannotCapture, Request, take
 from accel_micro.explain.capturing.target import WrongModel
 from accel_micro.explain.setting import Setting
@@ -152,72 +151,86 @@ def test_switches_reach_torch_and_the_optimizer() -> None:
         process.run(job("tests.explain.planted:without_fused", "cpu batch=1 threads=1 fused=on"))
 
 
-def test_gaps_lose_what_watching_costs_at_that_speed() -> None:
-    class Free:
-        def of(self, call: Any, before: Any) -> float:
-            return 1.0
+class Watched:
+    """Steps of one row that were watched."""
 
-    call = Call(None, "forward", "", "", (), "")
-    watched = turns.Watched(Structure([call], [0, -1, 0], [1, 2, 1]), Free())
-    assert watched.costs == [3.0, 0.0]
-    watched.ops, watched.gaps = [[8.0]] * 5, [[7.0, 1.0]] * 5
-    watched.block = turns.Block(8.0, 0.5, 0.5, 0.0)
-    plain = turns.Block(10.0, 0.5, 0.5, 0.0)
-    found = turns.in_place([plain], [watched], 10.0)
-    assert found["ops"] == [8.0] and found["gaps"] == [1.0] and found["tail_seconds"] == 1.0
+    changed = False
+
+    def __init__(
+        self,
+        ops: list[list[float]],
+        gaps: list[list[float]],
+        events: tuple[list[float], list[float]] | None = None,
+    ) -> None:
+        self.ops, self.gaps, self.events = ops, gaps, events
+
+
+def turn(plain: turns.Block, watched: Watched, block: turns.Block) -> Any:
+    stand_in: Any = watched
+    return turns.Turn(plain, stand_in, block)
+
+
+def test_ops_and_gaps_lose_what_the_profiler_adds_at_that_speed() -> None:
+    # Two events lie in the row's calls and three before them or behind: half of a second each, at half of the speed.
+    watched = Watched([[8.0]] * 5, [[6.0, 1.0]] * 5, ([2.0], [2.0, 1.0]))
+    plain, block = turns.Block(10.0, 0.5, 0.5, 0.0), turns.Block(15.0, 0.5, 0.5, 0.0)
+    found = turns.in_place([turn(plain, watched, block)], 10.0, event_seconds=0.25)
+    assert found["ops"] == pytest.approx([7.0]) and found["gaps"] == pytest.approx([5.0])
+    assert found["tail_seconds"] == pytest.approx(0.5)
+
+
+def test_the_profiler_adds_no_more_than_it_makes_a_step_longer() -> None:
+    watched = Watched([[8.0]] * 5, [[2.0, 1.0]] * 5, ([2.0], [2.0, 1.0]))
+    block = turns.Block(11.0, 1.0, 1.0, 0.0)
+    for plain, left in ((10.0, 10.0), (12.0, 11.0)):  # the second was slower for another reason
+        found = turns.in_place(
+            [turn(turns.Block(plain, 1.0, 1.0, 0.0), watched, block)], plain, event_seconds=9.0
+        )
+        assert sum(found["ops"]) + sum(found["gaps"]) + found["tail_seconds"] == pytest.approx(left)
 
 
 def test_beside_a_device_ops_and_gaps_are_what_enqueueing_takes() -> None:
-    class Free:
-        def of(self, call: Any, before: Any) -> float:
-            return 1.0
-
-    call = Call(None, "forward", "", "", (), "")
-    watched = turns.Watched(Structure([call], [0, 0], [1, 1]), Free())
-    watched.ops, watched.gaps = [[6.0]] * 5, [[5.0, 1.0]] * 5
-    watched.block = turns.Block(6.0, 1.0, 1.0, 0.0)
+    watched = Watched([[6.0]] * 5, [[5.0, 1.0]] * 5)
     plain = turns.Block(20.0, 1.0, 1.0, 0.0)  # the device works twice as long as the host
     for host in (8.0, 11.0):
-        found = turns.in_place([plain], [watched], 20.0, host_seconds=host)
+        one = turn(plain, watched, turns.Block(6.0, 1.0, 1.0, 0.0))
+        found = turns.in_place([one], 20.0, host, calls=[2.0])
         assert found["ops"] == [6.0] and found["tail_seconds"] == 1.0
-        assert found["gaps"] == pytest.approx([host - 6.0 - 1.0])  # what watching costs lies before the calls
+        assert found["gaps"] == pytest.approx([host - 6.0 - 1.0])  # what a mode adds lies before the calls
 
 
 def test_a_short_step_that_seldom_waits_for_a_core_is_not_taken_for_shorter() -> None:
-    class Free:
-        def of(self, call: Any, before: Any) -> float:
-            return 0.0
-
-    call = Call(None, "forward", "", "", (), "")
-    watched = turns.Watched(Structure([call], [0], [1]), Free())
     # A step of 10, and one of ten waits for 100 more: half of the block is waiting, and the median step has none of it.
-    watched.ops = [[8.0]] * 9 + [[88.0]]
-    watched.gaps = [[2.0, 0.0]] * 9 + [[22.0, 0.0]]
-    watched.block = turns.Block(20.0, 1.0, 1.0, 0.5, alone=True)
-    plain = turns.Block(20.0, 1.0, 1.0, 0.5, alone=True)
-    found = turns.in_place([plain], [watched], 10.0)
+    watched = Watched([[8.0]] * 9 + [[88.0]], [[2.0, 0.0]] * 9 + [[22.0, 0.0]])
+    plain, block = (turns.Block(20.0, 1.0, 1.0, 0.5, alone=True) for _ in range(2))
+    found = turns.in_place([turn(plain, watched, block)], 10.0)
     assert found["ops"] == pytest.approx([8.0]) and found["gaps"] == pytest.approx([2.0])
 
 
 def test_a_single_thread_that_waits_for_a_core_is_not_slow() -> None:
-    class Free:
-        def of(self, call: Any, before: Any) -> float:
-            return 0.0
-
-    call = Call(None, "forward", "", "", (), "")
-
     def read(alone: bool) -> tuple[float, dict[str, Any]]:
-        watched = turns.Watched(Structure([call], [0], [1]), Free())
-        watched.ops, watched.gaps = [[8.0]], [[2.0, 0.0]]
-        watched.block = turns.Block(8.0, 1.0, 1.0, 0.0, alone)
+        watched = Watched([[8.0]], [[2.0, 0.0]])
         plain = turns.Block(20.0, 1.0, 1.0, 0.5, alone)  # half of it without a core
         _, samples = turns.chosen([plain])
-        return samples[0], turns.in_place([plain], [watched], samples[0])
+        one = turn(plain, watched, turns.Block(8.0, 1.0, 1.0, 0.0, alone))
+        return samples[0], turns.in_place([one], samples[0])
 
     step, found = read(alone=True)
     assert step == pytest.approx(10.0) and found["ops"] == [8.0] and found["gaps"] == [2.0]
     step, found = read(alone=False)
     assert step == pytest.approx(20.0)
+
+
+def test_where_the_profiler_cannot_be_used_whole_steps_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("another session is open")
+
+    monkeypatch.setattr(watching, "profiled", fail)
+    found = process.run(job("plain"))
+    assert found["problems"] == [
+        "the profiler cannot be used (another session is open), so only whole steps were timed"
+    ]
+    assert len(found["reading"]["steps"]) >= 5 and "ops" not in found["reading"]
 
 
 # Whole interpreters

@@ -13,7 +13,6 @@ from accel_micro.devices.base import Device, QueueTooShort
 from accel_micro.explain.capturing.checking import check
 from accel_micro.explain.capturing.keeping import Keeper, Recipe, made, spanned, written
 from accel_micro.explain.capturing.replaying import Replayer
-from accel_micro.explain.capturing.watching import Watching, _between
 
 aten = torch.ops.aten
 
@@ -138,19 +137,6 @@ def test_calls_are_made_again_from_the_same_numbers() -> None:
     found = replayer.replay(Spy(), ((x, 0.5), {}))
     assert len(seen) > 10 and set(seen) == {4.0}
     assert found.hot_seconds and found.cold_seconds
-
-
-def test_watching_costs_more_after_more_memory() -> None:
-    costs = (1e-6, 2e-6, 3e-6, 8e-6)
-    assert [_between(size, costs) for size in (0, 1 << 12, 1 << 14, 1 << 20, 1 << 30)] == [
-        1e-6, 1e-6, 1.5e-6, 3e-6, 8e-6,
-    ]  # fmt: skip
-    found = Watching.measured()
-    assert found.call == tuple(sorted(found.call)) and 0 < found.call[0] < 1e-3
-    assert found.scaled(0.5).call[0] == pytest.approx(found.call[0] / 2)
-    assert set(found.beside_a_device().call) == {
-        found.call[0]
-    }  # a device's memory passes no cache of the host
 
 
 class OnAGpu(Device):
