@@ -146,7 +146,9 @@ def _rows(turns: Sequence[Turn], name: str, step_seconds: float, added: float) -
     steps = np.vstack(blocks)
     middle = np.median(steps, axis=0)
     total, parts = float(np.median(totals)), float(middle.sum())
-    return (middle * (total / parts) if parts > 0 and total > 0 else middle), steps
+    seconds = middle * (total / parts) if parts > 0 and total > 0 else middle
+    # What the profiler adds is a mean over all events: of a view it may be more than the view took.
+    return (np.maximum(0.0, seconds) if name == "ops" else seconds), steps
 
 
 def _typical(steps: Any, block: Block) -> float:

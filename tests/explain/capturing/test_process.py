@@ -179,6 +179,13 @@ def test_ops_and_gaps_lose_what_the_profiler_adds_at_that_speed() -> None:
     assert found["tail_seconds"] == pytest.approx(0.5)
 
 
+def test_no_op_takes_less_than_nothing() -> None:
+    watched = Watched([[8.0, 0.1]] * 5, [[1.0, 1.0, 0.0]] * 5, ([0.0, 2.0], [1.0, 1.0, 0.0]))
+    block = turns.Block(10.1, 1.0, 1.0, 0.0)
+    found = turns.in_place([turn(turns.Block(9.5, 1.0, 1.0, 0.0), watched, block)], 9.5, event_seconds=0.1)
+    assert found["ops"][1] == 0.0 and found["ops"][0] > 7.0
+
+
 def test_the_profiler_adds_no_more_than_it_makes_a_step_longer() -> None:
     watched = Watched([[8.0]] * 5, [[2.0, 1.0]] * 5, ([2.0], [2.0, 1.0]))
     block = turns.Block(11.0, 1.0, 1.0, 0.0)
