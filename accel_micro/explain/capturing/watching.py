@@ -5,6 +5,7 @@ what an op leaves in the cache is not Python. But a profiler that was used once 
 there the host's time for a step is known anyway, so what a mode adds can be taken off.
 """
 
+import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -181,10 +182,12 @@ def profiled(step: Callable[[], Any], steps: int) -> list[Events]:
     """
     from torch.profiler import ProfilerActivity, profile
 
-    with quiet_stderr(), profile(activities=[ProfilerActivity.CPU]) as profiler:
-        for _ in range(steps):
-            with _mark():
-                step()
+    with quiet_stderr(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch 2.11 warns of events of earlier cycles, and here is only one
+        with profile(activities=[ProfilerActivity.CPU]) as profiler:
+            for _ in range(steps):
+                with _mark():
+                    step()
     results: Any = profiler.profiler.kineto_results if profiler.profiler is not None else None
     if results is None:
         raise RuntimeError("it has no results")
