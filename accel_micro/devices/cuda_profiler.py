@@ -1,11 +1,10 @@
 """What torch.profiler (CUPTI) reads of kernels and copies on CUDA, without what it reads of itself."""
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-from accel_micro.devices.base import Call, quiet_stderr
-from accel_micro.devices.profiling import interval
+from accel_micro.devices.base import Call
+from accel_micro.devices.profiling import events_of, interval
 
 
 def kernel_seconds(call: Call, calls: int) -> float:
@@ -59,18 +58,16 @@ def device_events(repeat: Callable[[int], None], calls: int, *, spins: bool = Fa
     """The profiler's events of the device, without annotations and, unless asked for, spins."""
     import torch
     from torch.autograd import DeviceType  # type: ignore[attr-defined]
-    from torch.profiler import ProfilerActivity, profile
+    from torch.profiler import ProfilerActivity
+
+    def run() -> None:
+        repeat(calls)
+        torch.cuda.synchronize()
 
     torch.cuda.synchronize()
-    with quiet_stderr(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch 2.11 warns of events of earlier cycles, and here is only one
-        with profile(activities=[ProfilerActivity.CUDA]) as profiler:
-            repeat(calls)
-            torch.cuda.synchronize()
-    results: Any = profiler.profiler.kineto_results if profiler.profiler is not None else None
     return [
         event
-        for event in results.events()
+        for event in events_of(run, ProfilerActivity.CUDA)
         if event.device_type() == DeviceType.CUDA
         and not _is_annotation(event)
         and (spins or not is_spin(event))

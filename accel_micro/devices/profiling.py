@@ -1,6 +1,28 @@
-"""What torch's profiler reports of an event, in any version of torch."""
+"""What torch's profiler notes while something runs, in any version of torch."""
 
+import warnings
+from collections.abc import Callable
 from typing import Any
+
+from accel_micro.devices.base import quiet_stderr
+
+
+def events_of(run: Callable[[], None], activity: Any) -> list[Any]:
+    """Kineto's events of a run, of one of torch's `ProfilerActivity`.
+
+    Raises:
+        RuntimeError: the profiler cannot be used, or has no results.
+    """
+    from torch.profiler import profile
+
+    with quiet_stderr(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch 2.11 warns of events of earlier cycles, and here is only one
+        with profile(activities=[activity]) as profiler:
+            run()
+    results: Any = profiler.profiler.kineto_results if profiler.profiler is not None else None
+    if results is None:
+        raise RuntimeError("it has no results")
+    return list(results.events())
 
 
 def interval(event: Any) -> tuple[int, int]:

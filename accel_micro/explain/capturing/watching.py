@@ -5,7 +5,6 @@ what an op leaves in the cache is not Python. But a profiler that was used once 
 there the host's time for a step is known anyway, so what a mode adds can be taken off.
 """
 
-import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -16,8 +15,7 @@ from typing import Any, Final
 
 import torch
 
-from accel_micro.devices.base import quiet_stderr
-from accel_micro.devices.profiling import interval
+from accel_micro.devices.profiling import events_of, interval
 from accel_micro.explain.capturing.describing import is_view
 from accel_micro.explain.capturing.recording import Structure, Timing
 
@@ -180,21 +178,17 @@ def profiled(step: Callable[[], Any], steps: int) -> list[Events]:
     Raises:
         RuntimeError: the profiler cannot be used, or has lost a step.
     """
-    from torch.profiler import ProfilerActivity, profile
+    from torch.profiler import ProfilerActivity
 
-    with quiet_stderr(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch 2.11 warns of events of earlier cycles, and here is only one
-        with profile(activities=[ProfilerActivity.CPU]) as profiler:
-            for _ in range(steps):
-                with _mark():
-                    step()
-    results: Any = profiler.profiler.kineto_results if profiler.profiler is not None else None
-    if results is None:
-        raise RuntimeError("it has no results")
+    def run() -> None:
+        for _ in range(steps):
+            with _mark():
+                step()
+
     found = sorted(
         (
             (*interval(event), str(event.name()), event.start_thread_id())
-            for event in results.events()
+            for event in events_of(run, ProfilerActivity.CPU)
             if event.device_type() == torch._C._autograd.DeviceType.CPU
         ),
         key=lambda each: (each[1], -each[0]),
