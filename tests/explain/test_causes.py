@@ -128,6 +128,15 @@ def test_a_kernel_far_from_what_the_machine_reaches() -> None:
     )
 
 
+def test_each_slow_kernel_has_figures_of_its_own() -> None:
+    """A kernel that is hardly slower, beside the one that is, was told to reach what that one does."""
+    peak = {"flops_per_second": 1e12}
+    text = named(capture(slower={0: 200.0, 1: 3.0, 4: 4.0}, **peak), capture(**peak))["slow kernel"].text
+    first, rest = text.split("; also ")
+    assert first.startswith("forward convolution: ") and first.count("%") == 2
+    assert rest.startswith("backward convolution_backward (") and rest.count("%") == 2
+
+
 def test_ops_as_fast_as_memory() -> None:
     assert "memory-bound" in named(capture(slower={2: 4.0}, rows=rows(bytes={2: 7e7})), capture())
 

@@ -22,6 +22,8 @@ from accel_micro.explain.setting import Setting
 _MEMORY_SHARE: Final = 0.6
 _SLOW_SHARE: Final = 0.25
 _SLOW_TIMES: Final = 2.0
+_NAMED: Final = 3
+"""Ops of a cause that its sentence names."""
 
 
 def regime_switch(e: Explanation) -> Iterator[Cause]:
@@ -98,14 +100,20 @@ def slow_kernel(e: Explanation) -> Iterator[Cause]:
             found.append((each, here, there))
     if found:
         each, here, there = found[0]
+        # Each with its own: an op that is hardly slower, beside the one that was looked for, would borrow its figures.
+        rest = [f"{names([piece])} ({_percent(a)} against {_percent(b)})" for piece, a, b in found[1:_NAMED]]
         yield Cause(
             "slow kernel",
             SIDES[side],
-            f"{names([piece for piece, _, _ in found])}: {100 * here:.2g} % of what the machine reaches, where the "
-            f"other side has {100 * there:.2g} % of its own",
+            f"{names([each])}: {_percent(here)} of what the machine reaches, where the other side has "
+            f"{_percent(there)} of its own{'; also ' if rest else ''}{', '.join(rest)}",
             "another backend or layout",
             _with_channels_last(capture, each),
         )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
 
 
 def _with_channels_last(capture: Capture, contribution: Contribution) -> Setting | None:
