@@ -82,6 +82,15 @@ class Timed:
             "readings": {name: {**vars(one), "error": one.error} for name, one in self.readings.items()},
         }
 
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Timed":
+        """The inverse of `to_json`. Raises KeyError or TypeError where it is none."""
+        readings = {
+            name: Reading(one["seconds"], one["truth"], one["regime"], one["spent"])
+            for name, one in data["readings"].items()
+        }
+        return cls(**{**data, "readings": readings})
+
 
 @dataclass(frozen=True)
 class Error:

@@ -309,6 +309,13 @@ def main() -> None:
         "--brief", action="store_true", help="a quarter of its time or less for each harness, on CUDA"
     )
     command.add_argument("--out", default="", help="write all readings there, as JSON")
+    command.add_argument(
+        "--after",
+        nargs="*",
+        default=[],
+        metavar="FILE",
+        help="what --out wrote earlier on this card: its cases are not read again, and the tables have them too",
+    )
     command.set_defaults(run=peers)
     command = commands.add_parser("check", help="every case against float64")
     command.add_argument("--device", default="cuda")

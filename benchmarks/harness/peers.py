@@ -85,12 +85,13 @@ def families_of(keys: Sequence[Key]) -> dict[str, list[Key]]:
 
 
 def chosen_again(timed: Sequence[Timed], bands: Sequence[Band], most: int) -> list[Timed]:
-    """Up to `most` cases for repetition: of each band in turn, those of the middle first."""
+    """Up to `most` cases for repetition: of each band in turn, those of the middle first that were not repeated."""
     groups = {}
     for band in bands:
         among = sorted((case for case in timed if band.has(case.unit_seconds)), key=lambda c: c.unit_seconds)
         middle = len(among) // 2
-        groups[band.name] = sorted(among, key=lambda case: abs(among.index(case) - middle))
+        order = {id(case): (bool(case.again), abs(place - middle)) for place, case in enumerate(among)}
+        groups[band.name] = sorted(among, key=lambda case: order[id(case)])
     picked: list[Timed] = []
     for turn in range(most):
         for among in groups.values():
@@ -166,18 +167,22 @@ def _cuda(options: argparse.Namespace, budget: Budget) -> list[Timed]:
     classes = {cls.op.name: cls for cls, *_ in found}
     keys = [(cls.op.name, direction, dtype, shape) for cls, direction, dtype, shape in found]
     groups = families_of(keys)
+    rows = earlier(options.after, torch.cuda.get_device_name(), torch.__version__)
+    by_name = {" ".join(key): key for key in keys}
+    known = {row.name for row in rows}
     print(
         f"{torch.cuda.get_device_name()}, torch {torch.__version__}; {len(keys)} cases in {len(groups)} families"
+        + (f"; {len(known)} were read earlier" if known else "")
     )
     reserved = (_NVBENCH_SHARE if nvbench_absent() is None else 0.0) * budget.seconds
     effort = BRIEF if options.brief else WHOLE
     repeating = (effort.repeats_share if options.repeats > 1 else 0.0) * budget.seconds
-    rows: list[Timed] = []
-    by_name: dict[str, Key] = {}
     alive = True
     for key in in_turns(groups):
         if budget.left < reserved + repeating:
             break
+        if " ".join(key) in known:
+            continue
         start = perf_counter()
         try:
             row = _cuda_case(key, classes, options.device, profile.budget_seconds, effort)
@@ -188,13 +193,12 @@ def _cuda(options: argparse.Namespace, budget: Budget) -> list[Timed]:
                 break
             continue
         rows.append(row)
-        by_name[row.name] = key
         _print_row(row, perf_counter() - start)
         if not (alive := usable(options.device)):
             print(f"after {row.name} the device refuses all further work in this process", flush=True)
             break
     if options.repeats > 1 and alive:
-        again = chosen_again(rows, KERNELS, effort.repeated_cases)
+        again = chosen_again([row for row in rows if row.name in by_name], KERNELS, effort.repeated_cases)
         for place, row in enumerate(again):
             time_for_it = Budget((budget.left - reserved) / (len(again) - place))
             with _on_cuda(by_name[row.name], classes, options.device, effort) as (device, call, cupti):
@@ -203,8 +207,31 @@ def _cuda(options: argparse.Namespace, budget: Budget) -> list[Timed]:
                 row.again["CUPTI"] = [cupti.plain() for _ in range(options.repeats)]
             print(f"read again {len(row.again['CUPTI'])} times: {row.name}", flush=True)
     if reserved:
-        _read_nvbench(rows, by_name, options.device, budget, effort)
+        unread = [row for row in rows if not any(one.startswith(_NVBENCH) for one in row.readings)]
+        _read_nvbench([row for row in unread if row.name in by_name], by_name, options.device, budget, effort)
     return rows
+
+
+def earlier(files: Sequence[str], card: str, torch_version: str) -> list[Timed]:
+    """The cases that these files of earlier runs hold, of the same card and torch; the later file has a case twice.
+
+    Raises:
+        SystemExit: a file cannot be read, or is of another card or torch.
+    """
+    found: dict[str, Timed] = {}
+    for name in files:
+        try:
+            data = json.loads(Path(name).read_text(encoding="utf-8"))
+            rows = [Timed.from_json(case) for case in data["cases"]]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise SystemExit(f"{name} is no file of this command: {first_line(error)}") from None
+        of = (data.get("card"), data.get("torch"))
+        if of != (card, torch_version):
+            raise SystemExit(
+                f"{name} is of {of[0]} with torch {of[1]}, not of {card} with torch {torch_version}"
+            )
+        found.update((row.name, row) for row in rows)
+    return list(found.values())
 
 
 # cuda.bench, in a process of its own: it runs what was registered once, and then no more
@@ -293,6 +320,8 @@ def peers(options: argparse.Namespace) -> None:
     if options.device.partition(":")[0] == "cpu":
         _cpu(options)
         return
+    import torch
+
     budget = Budget(options.budget)
     rows = _cuda(options, budget)
     harnesses = list(dict.fromkeys(name for row in rows for name in (*row.readings, *row.refused)))
@@ -303,6 +332,8 @@ def peers(options: argparse.Namespace) -> None:
     if options.out:
         facts = {
             "device": options.device,
+            "card": torch.cuda.get_device_name(),
+            "torch": torch.__version__,
             "profile": options.profile,
             "budget_seconds": options.budget,
             "brief": options.brief,

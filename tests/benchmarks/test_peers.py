@@ -101,6 +101,7 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(tmp_path: Path, **options: Any) -> dict[str, Any]:
     given = {"device": "cuda", "profile": "quick", "bench": "", "repeats": 0, "budget": 60.0, "brief": False}
+    given |= {"after": []}
     peers.peers(argparse.Namespace(**{**given, **options}, out=str(tmp_path / "out.json")))
     return json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
 
@@ -125,6 +126,47 @@ def test_all_families_are_read_and_failing_cases_named(
     again = [case for case in facts["cases"] if case["again"]]
     assert len(again) == 4
     assert all(len(case["again"]["ours"]) == 3 for case in again)
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_a_later_run_goes_on_where_files_of_earlier_ones_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = run(tmp_path, bench=r"^matmul\.", repeats=2)
+    file = tmp_path / "first.json"
+    file.write_text(json.dumps(first), encoding="utf-8")
+    read: list[str] = []
+    whole = peers._cuda_case
+
+    def noted(key: Any, *rest: Any) -> Any:
+        read.append(" ".join(key))
+        return whole(key, *rest)
+
+    monkeypatch.setattr(peers, "_cuda_case", noted)
+    second = run(tmp_path, after=[str(file)], repeats=2)
+    known = [case["name"] for case in first["cases"]]
+    assert not set(read) & set(known) and len(read) > len(known)
+    assert [case["name"] for case in second["cases"]][: len(known)] == known
+    assert f"{len(known)} were read earlier" in capsys.readouterr().out
+    repeated = {case["name"] for facts in (first, second) for case in facts["cases"] if case["again"]}
+    assert len(repeated) == 8, "those that were repeated are not repeated again while others wait"
+    assert run(tmp_path, after=[str(file)], budget=0.0)["errors"] == first["errors"]
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{}", "is no file of this command"),
+        ("nothing", "is no file of this command"),
+        ('{"cases": [], "card": "another", "torch": "1.0"}', "is of another with torch 1.0, not of a card"),
+    ],
+)
+def test_files_of_something_else_are_refused(tmp_path: Path, text: str, says: str) -> None:
+    file = tmp_path / "file.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(SystemExit, match=says):
+        run(tmp_path, after=[str(file)])
 
 
 @pytest.mark.usefixtures("no_gpu")
