@@ -156,7 +156,8 @@ def _watches(device: Any, budget_seconds: float, effort: Effort) -> list[Any]:
     """Who reads a case: ours, then the others."""
     from accel_micro.selfcheck.peers.stopwatches import ours, stopwatches
 
-    return [*ours(device, effort.seconds or budget_seconds), *stopwatches("cuda", brief=effort.brief)]
+    mine = ours(device, effort.seconds or budget_seconds, brief=effort.brief)
+    return [*mine, *stopwatches("cuda", brief=effort.brief)]
 
 
 def _cuda(options: argparse.Namespace, budget: Budget) -> list[Timed]:

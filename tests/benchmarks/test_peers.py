@@ -94,7 +94,7 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "usable", lambda device: True)
     monkeypatch.setattr(peers, "nvbench_absent", lambda: "cuda.bench is not installed")
     monkeypatch.setattr(
-        stopwatches, "ours", lambda device, budget=0: [Stopwatch("ours", "", lambda c: 20.2e-6)]
+        stopwatches, "ours", lambda device, budget=0, brief=False: [Stopwatch("ours", "", lambda c: 20.2e-6)]
     )
     monkeypatch.setattr(stopwatches, "stopwatches", lambda kind, brief: watches)
 

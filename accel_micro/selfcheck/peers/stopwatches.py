@@ -44,6 +44,7 @@ DO_BENCH_GRAPH: Final = "triton do_bench_cudagraph"
 _BRIEF_TIMER_SECONDS: Final = 0.05
 _BRIEF_DO_BENCH: Final = (6, 25)
 _BRIEF_GRAPH: Final = 5
+_BRIEF_SAMPLES: Final = 5
 
 
 def stopwatches(kind: str, *, brief: bool = False) -> list[Stopwatch]:
@@ -147,16 +148,19 @@ def named(kind: str) -> dict[str, Stopwatch]:
     return {one.name: one for one in stopwatches(kind)}
 
 
-def read_ours(device: Any, call: Call, clock: str, budget_seconds: float) -> float:
-    """Our own clock, with a warm-up of its own, as a case of the suite is read."""
+def read_ours(
+    device: Any, call: Call, clock: str, budget_seconds: float, samples: int | None = None
+) -> float:
+    """Our own clock, with a warm-up of its own, as a case of the suite is read; fewer samples where they are given."""
+    from accel_micro.measure.process import SAMPLES
     from accel_micro.measure.sampling import Sampler
 
     sampler = Sampler(device, call, budget_seconds)
-    return sampler.read(clock).median_seconds
+    return sampler.read(clock, samples or SAMPLES).median_seconds
 
 
-def ours(device: Any, budget_seconds: float = 0.75) -> list[Stopwatch]:
-    """Our clocks of a device that is inside its session."""
+def ours(device: Any, budget_seconds: float = 0.75, *, brief: bool = False) -> list[Stopwatch]:
+    """Our clocks of a device that is inside its session; the brief ones take a quarter of the samples."""
     clocks = [clock for clock in ("device", "throughput") if clock in device.clocks]
     return [
         Stopwatch(
@@ -164,7 +168,13 @@ def ours(device: Any, budget_seconds: float = 0.75) -> list[Stopwatch]:
             "a graph of calls behind a busy queue, between events"
             if clock == "device"
             else "calls back to back; the slope over n and 3n where they are queued",
-            partial(read_ours, device, clock=clock, budget_seconds=budget_seconds),
+            partial(
+                read_ours,
+                device,
+                clock=clock,
+                budget_seconds=budget_seconds,
+                samples=_BRIEF_SAMPLES if brief else None,
+            ),
             "queued" if clock == "device" else "",
         )
         for clock in clocks
