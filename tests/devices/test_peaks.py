@@ -161,6 +161,36 @@ def test_a_peak_is_that_of_the_full_clock(
     assert peaks._best_rate(Hot("cpu"), lambda: None, 1e9) == pytest.approx(factor * 5e11)
 
 
+def test_a_peak_is_that_of_a_card_that_has_rested(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose driver says that nothing holds it down, while it works at four fifths of its clock."""
+    rested = [False]
+
+    class Watch:
+        def read(self) -> WatchState:
+            return WatchState((), hertz=2e9)
+
+    class Queue:
+        def device_calls(self, block_seconds: float) -> int:
+            return max(1, round(block_seconds / 2e-3))
+
+        def device(self, calls: int) -> float:
+            fast, rested[0] = rested[0] and calls == 1, False
+            return 1.6e-3 if fast else 2e-3
+
+    class Hot(Cpu):
+        clocks = ("throughput", "device")
+        watch: Any = Watch()
+
+        def probe_device_speed(self) -> float:
+            return 2e9
+
+        def queue(self, call: Any) -> Any:
+            return Queue()
+
+    monkeypatch.setattr(peaks, "sleep", lambda seconds: rested.__setitem__(0, seconds > 0.02))
+    assert peaks._best_rate(Hot("cpu"), lambda: None, 1e9) == pytest.approx(1e9 / 1.6e-3)
+
+
 @pytest.mark.parametrize(
     ("shares", "others", "rate"),
     [
