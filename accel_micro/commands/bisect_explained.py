@@ -34,7 +34,8 @@ def with_explained(request: Request, path: Path, number: int, timeout_seconds: f
     ops = _operators(explained, request.regress)
     if not ops:
         how = {"faster": "less", "either": "another"}.get(request.regress, "more")
-        raise NoQuestion(f"{path} names no operator that takes {how} time in the contender")
+        only = "" if not _changed(explained, request.regress) else " and that both builds call"
+        raise NoQuestion(f"{path} names no operator that takes {how} time in the contender{only}")
     if number > len(ops):
         listed = [f"{n}: {_label(op)}" for n, op in enumerate(ops[:_SHOWN], 1)]
         raise NoQuestion(f"{path} has no operator {number}; there are {len(ops)}: {', '.join(listed)}")
@@ -87,12 +88,24 @@ def _read(path: Path) -> Mapping[str, Any]:
     return found
 
 
-def _operators(explained: Mapping[str, Any], regress: str) -> Sequence[Mapping[str, Any]]:
-    """Groups of operators that changed in the direction asked for, the costliest first; significant ones before all."""
+def _changed(explained: Mapping[str, Any], regress: str) -> Sequence[Mapping[str, Any]]:
+    """Groups of operators that changed in the direction asked for."""
     sign = {"slower": -1.0, "faster": 1.0}.get(regress)
     ops = [each for each in explained["contributions"] if each["kind"] == "op" and each["ops"]]
-    changed = [each for each in ops if sign is None or sign * (each["seconds"] or 0.0) > 0]
-    return sorted(changed, key=lambda each: (not each["significant"], -abs(each["seconds"] or 0.0)))
+    return [each for each in ops if sign is None or sign * (each["seconds"] or 0.0) > 0]
+
+
+def _operators(explained: Mapping[str, Any], regress: str) -> Sequence[Mapping[str, Any]]:
+    """Of these the ones that both sides call, since a build that calls none gives no time to hold against another's.
+
+    The costliest first; significant ones before all.
+    """
+    both = [
+        each
+        for each in _changed(explained, regress)
+        if each["baseline_seconds"] != 0.0 and each["contender_seconds"] != 0.0
+    ]
+    return sorted(both, key=lambda each: (not each["significant"], -abs(each["seconds"] or 0.0)))
 
 
 def _label(op: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 An operator of a phase is a group, where in each module both sides call it equally often. Where they do not (a GPU's
 batch normalisation has another name, a foreach optimizer other operators), calls are compared at the lowest level at
-which both sides do the same: all that differ of a kind of module, or the whole step of the optimizer.
+which both sides do the same: all that differ of a kind of module, or of the optimizer.
 """
 
 from collections import Counter, defaultdict
@@ -14,6 +14,7 @@ from accel_micro.explain.capture import PHASES, Capture, Reading, Row
 
 Kind = Literal["op", "framework", "transfer", "loader", "unexplained"]
 
+OPTIMIZER: Final = "the optimizer's step"
 SPLIT_SHARE: Final = 0.05
 """Share of the baseline's step from which on the framework's time in a module is a group of its own."""
 
@@ -37,42 +38,58 @@ class Group:
 
 def op_groups(one: Capture, other: Capture) -> list[Group]:
     """The groups of ops, in the order of the first side's step."""
-    buckets = [_buckets(one), _buckets(other)]
-    differing = {
-        place
-        for place in buckets[0].keys() | buckets[1].keys()
-        for operator in buckets[0][place].keys() | buckets[1][place].keys()
-        if buckets[0][place][operator] != buckets[1][place][operator]
-    }
+    labels = _Labels(one, other)
     found: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
     for side, capture in enumerate((one, other)):
         for number, row in enumerate(capture.rows):
-            key = (row.phase, _label(row, (row.phase, row.module) in differing, buckets))
-            found.setdefault(key, ([], []))[side].append(number)
+            found.setdefault((row.phase, labels.of(row)), ([], []))[side].append(number)
     return [
         Group("op", label, phase, (tuple(numbers[0]), tuple(numbers[1])))
         for (phase, label), numbers in found.items()
     ]
 
 
-Buckets = defaultdict[tuple[str, str], Counter[str]]
+class _Labels:
+    """As what each row is compared."""
+
+    def __init__(self, one: Capture, other: Capture) -> None:
+        self._counts: list[Counter[tuple[str, str, str]]] = [Counter(), Counter()]
+        for side, capture in enumerate((one, other)):
+            for row in capture.rows:
+                self._counts[side][row.phase, row.module, row.operator] += row.count
+        # Operators that differ, of each side, by phase and what they are put to.
+        self._apart: defaultdict[tuple[str, str], tuple[set[str], set[str]]] = defaultdict(
+            lambda: (set(), set())
+        )
+        self._alike: set[str] = set()
+        for side, capture in enumerate((one, other)):
+            for row in capture.rows:
+                if self._differs(row):
+                    self._apart[row.phase, _together(row)][side].add(row.operator)
+                else:
+                    self._alike.add(row.phase)
+
+    def _differs(self, row: Row) -> bool:
+        place = (row.phase, row.module, row.operator)
+        return self._counts[0][place] != self._counts[1][place]
+
+    def of(self, row: Row) -> str:
+        """The label of the group that it belongs to."""
+        together = _together(row)
+        ones, others = self._apart[row.phase, together]
+        if row.phase == "optimizer" and bool(ones) != bool(others):
+            return together  # calls that only one side has can be held against nothing less than the step
+        if not self._differs(row) or (ones == others and len(ones) == 1):
+            return row.operator  # one operator alone that a side calls more often is still that operator
+        if row.phase == "optimizer" and row.phase in self._alike:
+            return "other calls of the optimizer"
+        return together
 
 
-def _buckets(capture: Capture) -> Buckets:
-    counts: Buckets = defaultdict(Counter)
-    for row in capture.rows:
-        counts[row.phase, row.module][row.operator] += row.count
-    return counts
-
-
-def _label(row: Row, differs: bool, buckets: list[Buckets]) -> str:
-    if not differs:
-        return row.operator
+def _together(row: Row) -> str:
+    """What calls that have no counterpart on the other side are put to."""
     if row.phase == "optimizer":
-        return "the optimizer's step"
-    place = (row.phase, row.module)
-    if buckets[0][place][row.operator] == buckets[1][place][row.operator]:
-        return row.operator
+        return OPTIMIZER
     return f"other ops of {row.module_class}" if row.module_class else "ops of one side"
 
 

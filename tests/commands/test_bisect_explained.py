@@ -18,6 +18,7 @@ SCRIPT = one_op.__file__
 def contribution(label: str, seconds: float, significant: bool = True, **changed: Any) -> dict[str, Any]:
     ops = [f"aten.{label}.default"]
     return {"kind": "op", "phase": "backward", "label": label, "ops": ops, "seconds": seconds,
+            "baseline_seconds": 9e-3 + seconds, "contender_seconds": 9e-3,
             "significant": significant, **changed}  # fmt: skip
 
 
@@ -45,8 +46,9 @@ def file(tmp_path: Path) -> Path:
         contribution("mm", -1e-3),
         contribution("convolution_backward", -5e-3),
         contribution("relu", +2e-3),
-        contribution("loud", -9e-3, significant=False),
+        contribution("loud", -8.5e-3, significant=False),
         contribution("Python", -8e-3, kind="framework", ops=[]),
+        contribution("new", -9e-3, baseline_seconds=0.0),  # a build that never calls it has no time of it
         setting="cpu batch=4 threads=1 python=/somewhere/bin/python",
     )
 
@@ -87,7 +89,11 @@ def test_builds_that_were_named_stay_and_inference_is_said(tmp_path: Path) -> No
         ({"text": None}, "cannot be read: No such file"),
         ({"contender": {"torch": "2.14.0.dev20261101+cpu"}}, "both sides of .* ran torch 20261101"),
         ({"contender": {"setting": "cpu batch=none"}}, "has a setting that is none"),
-        ({"only": contribution("relu", 1.0)}, "names no operator that takes more time in the contender"),
+        ({"only": contribution("relu", 1.0)}, "names no operator that takes more time in the contender$"),
+        (
+            {"only": contribution("new", -1.0, baseline_seconds=0.0)},
+            "names no operator that takes more time in the contender and that both builds call$",
+        ),
     ],
 )
 def test_what_cannot_be_asked_gets_a_sentence(file: Path, change: dict[str, Any], said: str) -> None:

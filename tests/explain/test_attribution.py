@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accel_micro.explain.attribution import CannotExplain, explain
-from accel_micro.explain.capture import Fed
+from accel_micro.explain.capture import Capture, Fed
 from tests.explain.worlds import GAP, LAYERS, capture, row
 
 settings.register_profile("any time", deadline=None)
@@ -103,6 +103,39 @@ def test_a_foreach_optimizer_is_held_against_the_one_by_one() -> None:
     e = explain(one_by_one, capture(rows=rows, slower={5: 0.25}))
     assert e.significant[0].group.label == "the optimizer's step"
     assert e.significant[0].seconds.value == pytest.approx(0.75 * LAYERS[5][4] / 4)
+
+
+@pytest.mark.parametrize(
+    ("more", "labels"),
+    [
+        (("addcdiv_",), {"addcdiv_", "sqrt"}),  # an op of the other side, once more
+        (("addcdiv_", "square"), {"other calls of the optimizer", "sqrt"}),
+        (("addcdiv_", "sqrt"), {"the optimizer's step"}),
+        (("square",), {"the optimizer's step"}),  # what only one side calls is held against nothing less
+    ],
+)
+def test_calls_that_one_side_makes_more_often_are_apart(more: tuple[str, ...], labels: set[str]) -> None:
+    """A build that calls something more often in the optimizer's step had the whole step named in its place."""
+
+    def with_rows(side: Capture, names: tuple[str, ...]) -> Capture:
+        added = [replace(row(5, op=f"aten.{name}.default"), scalars="another") for name in names]
+        readings = tuple(
+            replace(
+                each,
+                ops=(*each.ops, *(2e-3 for _ in names)),
+                gaps=(*each.gaps, *(GAP for _ in names)),
+                ops_errors=(*each.ops_errors, *(0.0 for _ in names)),
+            )
+            for each in side.readings
+        )
+        return replace(side, rows=(*side.rows, *added), readings=readings)
+
+    one = with_rows(capture(), ("sqrt",))
+    e = explain(one, with_rows(one, more))
+    assert {
+        c.group.label for c in e.contributions if c.group.kind == "op" and c.group.phase == "optimizer"
+    } == labels
+    assert sum(c.seconds.value for c in e.contributions) == pytest.approx(e.difference)
 
 
 def test_ops_of_other_names_are_compared_by_the_class_of_their_module() -> None:
