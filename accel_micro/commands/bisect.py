@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from accel_micro.commands.bisect_measure import measuring
 from accel_micro.commands.bisect_script import scripting
 from accel_micro.results.bisections import Bisection
 from accel_micro.results.questions import Named, Question, Regress, Script
+from accel_micro.shell import joined
 
 if TYPE_CHECKING:
     from accel_micro.bisect import Result, Search, Told
@@ -102,7 +102,7 @@ def ask(request: Request, room: "Room") -> Question:
         max_runs=request.max_runs,
         seed=request.seed,
         machine={"python": sources.targets[0].python, **host.machine_facts()},
-        command=shlex.join(["accel-micro", *sys.argv[1:]]),
+        command=joined(["accel-micro", *sys.argv[1:]]),
     )
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from accel_micro.commands.bisect import NoQuestion, Request
 from accel_micro.explain import file
 from accel_micro.explain.setting import Setting, WrongSetting
 from accel_micro.results.questions import Script
+from accel_micro.shell import joined
 
 _SCRIPT: Final = Path(file.__file__).parent / "capturing" / "one_op.py"
 _SHOWN: Final = 5
@@ -71,7 +71,7 @@ def build_of(version: str) -> str:
 
 def command(script: Script) -> str:
     """What measures one build by hand, with its Python first."""
-    return shlex.join(["python", script.path, *script.arguments])
+    return joined(["python", script.path, *script.arguments])
 
 
 def _read(path: Path) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from accel_micro.comparison.crossed import NOTHING_TIMED, Crossed, Subject, case_of
 from accel_micro.comparison.sweeping import FACTOR, Line, Turn, Which, sweep
 from accel_micro.measure.records import Case, Record
+from accel_micro.shell import joined
 from accel_micro.stats.crossover import ALPHA
 from accel_micro.sweep import Sweep
 
@@ -251,8 +252,6 @@ def _sweeps(
 
 def next_command(request: Request, crossed: Crossed) -> str:
     """The command that gives what is not finished twice the time; empty where nothing is left."""
-    import shlex
-
     from accel_micro.devices.chosen import asked as with_index
 
     if not any(row.stopped == "budget" for row in crossed.rows):
@@ -274,4 +273,4 @@ def next_command(request: Request, crossed: Crossed) -> str:
     for option in ("config", "out"):
         if value := getattr(request, option):
             words += [f"--{option}", str(value)]
-    return shlex.join([*words, "--budget", f"{2 * request.budget_seconds / 60:g}"])
+    return joined([*words, "--budget", f"{2 * request.budget_seconds / 60:g}"])

@@ -1,10 +1,11 @@
 """`accel-micro quick`: run the suite through asv on the installed torch, show a table, publish a page."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
+
+from accel_micro.shell import quoted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -190,5 +191,5 @@ def _publish(
         return
     console.print(f"Report:  {page.as_uri()}", soft_wrap=True)
     console.print(f"Results: {outcome.results}", soft_wrap=True)
-    where = "" if request.out is None else f" --out {shlex.quote(str(request.out))}"
+    where = "" if request.out is None else f" --out {quoted(str(request.out))}"
     console.print(f"History over builds: accel-micro preview{where}", soft_wrap=True, markup=False)

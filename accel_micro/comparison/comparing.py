@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from accel_micro.shell import joined
+
 if TYPE_CHECKING:
     from accel_micro.builds import Build, Ledger
     from accel_micro.comparison.compared import Compared, Comparison, Tolerance
@@ -131,8 +133,6 @@ def exit_code(comparison: "Comparison", fail_on_regression: bool) -> int:
 
 def next_command(request: Request, comparison: "Comparison") -> str:
     """The command that measures the undecided rows; empty where there are none or they cannot be measured here."""
-    import shlex
-
     if not comparison.undecided or comparison.kind == "machine":
         return ""
     words = ["accel-micro", "compare", request.baseline, request.contender]
@@ -150,7 +150,7 @@ def next_command(request: Request, comparison: "Comparison") -> str:
     for option in ("config", "out"):
         if value := getattr(request, option):
             words += [f"--{option}", str(value)]
-    return shlex.join([*words, "--measure"])
+    return joined([*words, "--measure"])
 
 
 def _installed() -> "Build":

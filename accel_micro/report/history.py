@@ -19,7 +19,6 @@ import csv
 import io
 import json
 import math
-import shlex
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -34,6 +33,7 @@ from accel_micro.report.export import CASE_FIELDS, finite
 from accel_micro.report.layout import short_direction, short_dtype
 from accel_micro.report.markdown import escape
 from accel_micro.report.words import clean, count
+from accel_micro.shell import joined
 from accel_micro.stats.changes import FEWEST, Change
 from accel_micro.stats.verdict import Verdict
 
@@ -181,7 +181,7 @@ def settle(step: Step) -> str:
     words = ["accel-micro", "compare", step.before.version, step.after.version, "--measure"]
     for case in dict.fromkeys(name_of(p.history.whose.case).split("(")[0] for p in step.proposals):
         words += ["--bench", case]
-    return shlex.join(words)
+    return joined(words)
 
 
 def worth_measuring(step: Step) -> bool:

@@ -6,7 +6,6 @@ for a machine that slows down and the judgement whether a time can be true are l
 """
 
 import json
-import shlex
 import symtable
 import textwrap
 from collections.abc import Iterable
@@ -19,6 +18,7 @@ from accel_micro.measure import CLOCKS
 from accel_micro.measure.records import Case
 from accel_micro.models import NAMES
 from accel_micro.shapes import is_cold
+from accel_micro.shell import quoted
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -187,7 +187,6 @@ def _heading(case: Case, clock: str, method: str, note: str) -> str:
         how = f"There is no {clock} clock of {case.device} here, so throughput is read. {how}"
     if is_cold(case.shape):
         how += " Each call takes the next of many sets of inputs, so that no cache holds them."
-    asked = f'"{name}"' if "'" in name else shlex.quote(name)
     paragraphs = [
         f"How long PyTorch takes for {case}.",
         note,
@@ -195,7 +194,7 @@ def _heading(case: Case, clock: str, method: str, note: str) -> str:
         f" is the seconds per call. {how}",
     ]
     wrapped = [_comment(paragraph) for paragraph in paragraphs if paragraph]
-    return "\n#\n".join([*wrapped, f"# Made by: accel-micro reproduce {asked}"])
+    return "\n#\n".join([*wrapped, f"# Made by: accel-micro reproduce {quoted(name)}"])
 
 
 def _comment(text: str) -> str:
