@@ -5,7 +5,7 @@
 Both are given the same wheels, files on this disk: the installed torch under other versions. Plain asv is asv without a
 plugin: one virtualenv into which each build is installed over the last, by asv's own commands for a project, and a
 process spawned for each combination. What is measured takes next to no time in either, so that the rest is compared.
-Both begin without environments; uv's cache is empty, and pip has what it wants of its own. Then both run once more:
+Both begin without environments, and with what torch depends on in the caches of pip and of uv. Then both run once more:
 here each build has kept its environment, and plain asv installs each again over the last.
 """
 
@@ -16,8 +16,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
+from accel_micro.builds.installing import BESIDE
+from accel_micro.builds.uv import Uv
 from accel_micro.commands.selfcheck_cost import COMBINATIONS, ours_suite, plain_suite
 from tests.asv_plugin.conftest import CHECKOUT
 from tests.end_to_end.repacked import Repacked
@@ -65,10 +70,23 @@ def ours(folder: Path, index: Path) -> list[float]:
         "ACCEL_MICRO_DEVICES": "cpu",
         "UV_CACHE_DIR": str(folder / "uv-cache"),
     }
+    dependencies_in_cache(folder)
     command = [sys.executable, "-m", "asv", "run", "20261031..20261103", "-a", "rounds=1"]
     seconds = [run("accel_micro", folder, command, environment) for _ in range(2)]
     measured(folder)
     return seconds
+
+
+def dependencies_in_cache(folder: Path) -> None:
+    """Let uv have downloaded what torch depends on, as pip has since torch was installed here."""
+    wanted = [Requirement(line) for line in metadata.requires("torch") or []]
+    needed = [
+        f"{one.name}{one.specifier}"
+        for one in wanted
+        if one.marker is None or one.marker.evaluate({"extra": ""})
+    ]
+    uv = Uv(folder / "uv-cache")
+    uv.run("pip", "install", "--quiet", "--target", folder / "dependencies", *needed, *BESIDE, cwd=folder)
 
 
 def plain(folder: Path, wheels: Sequence[Path]) -> list[float]:
