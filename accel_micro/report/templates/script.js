@@ -1,16 +1,10 @@
 "use strict";
 (() => {
-  const root = document.documentElement;
-  const remembered = {
-    get() { try { return localStorage.getItem("accel-micro-theme"); } catch { return null; } },
-    set(theme) { try { localStorage.setItem("accel-micro-theme", theme); } catch { /* not allowed here */ } },
-  };
-  const system = () => (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-  if (remembered.get()) root.dataset.theme = remembered.get();
-  document.querySelector(".theme").addEventListener("click", () => {
-    root.dataset.theme = (root.dataset.theme || system()) === "dark" ? "light" : "dark";
-    remembered.set(root.dataset.theme);
-  });
+  {% filter indent(2) %}
+{% include "toolbar.js" %}
+  {% endfilter %}
+
+  themeButton();
 
   const setOpen = (body, open) => {
     body.querySelector(".more").hidden = !open;
@@ -30,10 +24,8 @@
 
   const form = document.querySelector(".toolbar");
   if (!form) return;
-  form.addEventListener("submit", (event) => event.preventDefault());
 
-  const filter = () => {
-    const words = form.elements.words.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const filter = (words) => {
     const launch = form.elements.launch && form.elements.launch.checked;
     const flagged = form.elements.flagged.checked;
     let shown = 0;
@@ -49,39 +41,12 @@
     }
     form.querySelector(".shown").value = `${shown} of ${bodies.length} cases`;
   };
-
-  // Cases without the figure come last, whichever way the others are sorted.
-  const sort = (choice) => {
-    const key = choice.replace("-", "");
-    const sign = choice.startsWith("-") ? -1 : 1;
-    const order = (a, b) => {
-      if (key) {
-        const [x, y] = [a, b].map((body) => parseFloat(body.dataset[key]));
-        if (Number.isNaN(x) !== Number.isNaN(y)) return Number.isNaN(x) ? 1 : -1;
-        if (x !== y && !Number.isNaN(x)) return sign * (x - y);
-      }
-      return bodies.indexOf(a) - bodies.indexOf(b);
-    };
+  const order = (key, sign) => {
+    const figures = byFigure((body) => parseFloat(body.dataset[key]), sign);
+    const sorted = key ? [...bodies].sort(figures) : bodies;
     for (const table of document.querySelectorAll("table")) {
-      table.append(...[...table.tBodies].sort(order));
-      for (const button of table.querySelectorAll("thead button")) {
-        const state = button.dataset.key !== key ? "none" : sign < 0 ? "descending" : "ascending";
-        button.closest("th").setAttribute("aria-sort", state);
-      }
+      table.append(...sorted.filter((body) => body.parentElement === table));
     }
-    const select = form.elements.sort;
-    select.value = choice;
-    if (select.selectedIndex < 0) select.selectedIndex = 0;
   };
-
-  form.addEventListener("input", filter);
-  form.elements.sort.addEventListener("change", () => sort(form.elements.sort.value));
-  for (const button of document.querySelectorAll("thead button")) {
-    button.addEventListener("click", () => {
-      const state = button.closest("th").getAttribute("aria-sort");
-      const key = button.dataset.key;
-      sort(state === "none" ? `-${key}` : state === "descending" ? key : "");
-    });
-  }
-  filter();
+  toolbar(form, filter, order)();
 })();

@@ -1,26 +1,21 @@
 "use strict";
 (() => {
-  const root = document.documentElement;
+  {% filter indent(2) %}
+{% include "toolbar.js" %}
+  {% endfilter %}
+
   root.classList.add("js");
-  const remembered = {
-    get() { try { return localStorage.getItem("accel-micro-theme"); } catch { return null; } },
-    set(theme) { try { localStorage.setItem("accel-micro-theme", theme); } catch { /* not allowed here */ } },
-  };
-  const system = () => (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-  if (remembered.get()) root.dataset.theme = remembered.get();
 
   // Tables: a row has data-words, what it can be filtered by as data-NAME, what it can be sorted by as data-by-NAME.
   const tables = () => {
     const form = document.querySelector(".toolbar");
     if (!form) return;
-    form.addEventListener("submit", (event) => event.preventDefault());
     const bodies = [...document.querySelectorAll("table.list")].map((table) => table.tBodies[0]);
     const rows = bodies.map((body) => [...body.rows]);
     const all = rows.flat();
     const selects = [...form.querySelectorAll("select")].filter((select) => select.name !== "sort");
 
-    const filter = () => {
-      const words = form.elements.words.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const filter = (words) => {
       let shown = 0;
       for (const row of all) {
         const fits = words.every((word) => row.dataset.words.includes(word))
@@ -33,41 +28,12 @@
       }
       form.querySelector(".shown").value = `${shown} of ${all.length} ${form.dataset.noun}`;
     };
-
-    // Rows without the figure come last, whichever way the others are sorted.
-    const sort = (choice) => {
-      const key = choice.replace("-", "");
-      const sign = choice.startsWith("-") ? -1 : 1;
-      const figure = (row) => parseFloat(row.getAttribute(`data-by-${key}`));
-      bodies.forEach((body, number) => {
-        const found = [...rows[number]];
-        if (key) {
-          found.sort((a, b) => {
-            const [x, y] = [figure(a), figure(b)];
-            if (Number.isNaN(x) !== Number.isNaN(y)) return Number.isNaN(x) ? 1 : -1;
-            return Number.isNaN(x) ? 0 : sign * (x - y);
-          });
-        }
-        body.append(...found);
-      });
-      for (const button of document.querySelectorAll("thead button")) {
-        const state = button.dataset.key !== key ? "none" : sign < 0 ? "descending" : "ascending";
-        button.closest("th").setAttribute("aria-sort", state);
-      }
-      const select = form.elements.sort;
-      select.value = choice;
-      if (select.selectedIndex < 0) select.selectedIndex = 0;
+    const order = (key, sign) => {
+      const figures = byFigure((row) => parseFloat(row.getAttribute(`data-by-${key}`)), sign);
+      bodies.forEach((body, number) => body.append(...(key ? [...rows[number]].sort(figures) : rows[number])));
     };
+    const filtered = toolbar(form, filter, order);
 
-    form.addEventListener("input", filter);
-    form.elements.sort.addEventListener("change", () => sort(form.elements.sort.value));
-    for (const button of document.querySelectorAll("thead button")) {
-      button.addEventListener("click", () => {
-        const state = button.closest("th").getAttribute("aria-sort");
-        const key = button.dataset.key;
-        sort(state === "none" ? `-${key}` : state === "descending" ? key : "");
-      });
-    }
     // A link can choose: significance.html#verdict=regression&machine=workshop
     const chosen = () => {
       if (location.hash.includes("=")) {
@@ -75,7 +41,7 @@
           if (form.elements[name] && name !== "sort") form.elements[name].value = value;
         }
       }
-      filter();
+      filtered();
     };
     addEventListener("hashchange", chosen);
     chosen();
@@ -122,10 +88,7 @@
   };
 
   addEventListener("DOMContentLoaded", () => {
-    document.querySelector(".theme").addEventListener("click", () => {
-      root.dataset.theme = (root.dataset.theme || system()) === "dark" ? "light" : "dark";
-      remembered.set(root.dataset.theme);
-    });
+    themeButton();
     tables();
     history();
   });
