@@ -1,8 +1,8 @@
 "use strict";
 (() => {
-  {% filter indent(2) %}
+{% filter indent(2, true) %}
 {% include "toolbar.js" %}
-  {% endfilter %}
+{% endfilter %}
 
   themeButton();
 
