@@ -231,7 +231,7 @@ class Hunt:
         """About how many processes are missing, from the step and the noise as they look now.
 
         A fit by eye to simulated searches, right within a factor of three; until the gate is passed it is mostly a
-        guess about how large the step is.
+        guess about how large the step is. While the ends look alike there they are those that the gate may still take.
         """
         machine = self.dates.machine
         steps, noises, shares = self.hypotheses.steps, self.hypotheses.noises, self.hypotheses.shares
@@ -251,5 +251,8 @@ class Hunt:
         else:
             blocks -= self._test().log_evidence / compared
         if self.stage == "gate":
-            blocks += (-math.log(self.levels.gate) - self._test().log_evidence) / compared
+            test = self._test()
+            blocks += (-math.log(self.levels.gate) - test.log_evidence) / compared
+            if test.blocks and test.log_evidence <= 0:
+                blocks = min(blocks, GATE_BLOCKS - test.blocks)
         return 4 * math.ceil(max(blocks, 1.0))

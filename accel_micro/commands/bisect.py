@@ -152,7 +152,8 @@ def begin(question: Question, results: Path) -> Bisection:
         OSError: it cannot be written.
     """
     case, script = question.case, question.script
-    title = case.op if case else (script.title or Path(script.path).stem) if script else ""
+    name = script.title.partition(" (")[0] or Path(script.path).stem if script else ""
+    title = case.op if case else name
     return Bisection.begin(results, title, question.to_json())
 
 

@@ -37,10 +37,13 @@ def _reproducer(answer: "Answer", room: Room) -> str | None:
 
     question = answer.question
     if question.script is not None:
-        if question.script.title:  # ours, which needs this package: how it is run says more than what it says
+        if (
+            question.script.seconds
+        ):  # ours, which needs this package: how it is run says more than what it says
             from accel_micro.commands.bisect_explained import command
 
-            return f"# with each build's Python\n{command(question.script)}\n"
+            what = "# with the Python of each build, in the folder of the model: seconds of a step"
+            return f"{what}\n{command(question.script)}\n"
         try:
             return Path(question.script.path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):

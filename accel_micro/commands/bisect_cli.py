@@ -198,6 +198,7 @@ def run(
     from accel_micro.catalogue import NotASuite
     from accel_micro.commands import bisect as bisecting
     from accel_micro.comparison.sides import DTYPES
+    from accel_micro.report.bisection import asked
     from accel_micro.report.bisection_progress import Watcher
     from accel_micro.results.bisections import NoBisection
 
@@ -256,6 +257,7 @@ def run(
                     return
                 bisection = bisecting.begin(question, results)
             watcher.say(f"Bisection {bisection.name}")
+            watcher.say(f"  {asked(question)}")
             result = bisecting.work(
                 bisection,
                 question,

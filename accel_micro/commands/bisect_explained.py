@@ -55,7 +55,7 @@ def with_explained(request: Request, path: Path, number: int, timeout_seconds: f
         if good == bad:
             raise NoQuestion(f"both sides of {path} ran torch {good}; name the builds with --good and --bad")
     title = f"{_label(op)} in {side['model']} ({here})"
-    script = Script(str(_SCRIPT), tuple(arguments), timeout_seconds, numbers=True, title=title)
+    script = Script(str(_SCRIPT), tuple(arguments), timeout_seconds, numbers=True, title=title, seconds=True)
     return replace(request, script=script, device=here.device, good=good, bad=bad)
 
 

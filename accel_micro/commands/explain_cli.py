@@ -160,7 +160,8 @@ def explain(
         _publish_page(parts)
     if json:
         typer.echo(report.to_json(*parts), nl=False)
-        if which := words.which_build(found.explanation):
+        say_note(words.summary(found.explanation))  # whoever sends the JSON to a file sees nothing else
+        if which := words.which_build(found.explanation, "where this JSON goes"):
             say_note(which)
     else:
         report.render(*parts)

@@ -42,7 +42,7 @@ def op_groups(one: Capture, other: Capture) -> list[Group]:
     found: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
     for side, capture in enumerate((one, other)):
         for number, row in enumerate(capture.rows):
-            found.setdefault((row.phase, labels.of(row)), ([], []))[side].append(number)
+            found.setdefault((row.phase, labels.of(side, number)), ([], []))[side].append(number)
     return [
         Group("op", label, phase, (tuple(numbers[0]), tuple(numbers[1])))
         for (phase, label), numbers in found.items()
@@ -53,28 +53,38 @@ class _Labels:
     """As what each row is compared."""
 
     def __init__(self, one: Capture, other: Capture) -> None:
+        self._sides = (one, other)
         self._counts: list[Counter[tuple[str, str, str]]] = [Counter(), Counter()]
-        for side, capture in enumerate((one, other)):
-            for row in capture.rows:
-                self._counts[side][row.phase, row.module, row.operator] += row.count
+        # What takes no time is left out: a `detach` of what autograd keeps, which a mode alone sees, goes with many an
+        # operator that a side calls more often.
+        timed = [
+            (side, row)
+            for side, capture in enumerate(self._sides)
+            for number, row in enumerate(capture.rows)
+            if _takes_time(capture, number)
+        ]
+        for side, row in timed:
+            self._counts[side][row.phase, row.module, row.operator] += row.count
         # Operators that differ, of each side, by phase and what they are put to.
         self._apart: defaultdict[tuple[str, str], tuple[set[str], set[str]]] = defaultdict(
             lambda: (set(), set())
         )
         self._alike: set[str] = set()
-        for side, capture in enumerate((one, other)):
-            for row in capture.rows:
-                if self._differs(row):
-                    self._apart[row.phase, _together(row)][side].add(row.operator)
-                else:
-                    self._alike.add(row.phase)
+        for side, row in timed:
+            if self._differs(row):
+                self._apart[row.phase, _together(row)][side].add(row.operator)
+            else:
+                self._alike.add(row.phase)
 
     def _differs(self, row: Row) -> bool:
         place = (row.phase, row.module, row.operator)
         return self._counts[0][place] != self._counts[1][place]
 
-    def of(self, row: Row) -> str:
-        """The label of the group that it belongs to."""
+    def of(self, side: int, number: int) -> str:
+        """The label of the group that a row of a side belongs to."""
+        row = self._sides[side].rows[number]
+        if not _takes_time(self._sides[side], number):
+            return row.operator
         together = _together(row)
         ones, others = self._apart[row.phase, together]
         if row.phase == "optimizer" and bool(ones) != bool(others):
@@ -84,6 +94,10 @@ class _Labels:
         if row.phase == "optimizer" and row.phase in self._alike:
             return "other calls of the optimizer"
         return together
+
+
+def _takes_time(capture: Capture, number: int) -> bool:
+    return any(reading.ops and reading.ops[number] for reading in capture.readings)
 
 
 def _together(row: Row) -> str:

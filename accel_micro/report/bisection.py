@@ -36,7 +36,7 @@ class Answer:
         name: of its file. runs_before: processes of searches that began too late to find a good build.
         builds: by id, with their commits, as far as the ledger knows them.
         notes: id of a build → why it gave nothing, or failed.
-        reproducer: a stand-alone script; None where there is none.
+        reproducer: a stand-alone script, or the command that times an operator; None where there is neither.
     """
 
     name: str
@@ -73,7 +73,7 @@ def headline(answer: Answer) -> str:
     if result.kind == "not_reproduced":
         return (
             f"Not reproduced: torch {first} and torch {last} were not shown to differ in "
-            f"{_what(question)}{_ratio_text(answer, result.ratio, '; the last to the first is ')}."
+            f"{compared(question)}{_ratio_text(answer, result.ratio, '; the last to the first is ')}."
         )
     if result.kind == "no_usable_build":
         return "No answer: fewer than two builds of the range work here."
@@ -81,6 +81,13 @@ def headline(answer: Answer) -> str:
         f"Undecided: torch {first} and torch {last} differ, "
         f"but no pair was confirmed in {count(answer.runs, 'process', 'processes')}."
     )
+
+
+def asked(question: Question) -> str:
+    """What is compared between which builds, in one line: of a search that begins."""
+    ids = question.ids(question.starts[0])
+    ends = f"torch {question.version(ids[0])} to {question.version(ids[-1])}"
+    return f"{question.title}: {compared(question)}, {count(len(ids), 'build')}, {ends}"
 
 
 def _sentences(answer: Answer) -> Iterator[str]:
@@ -162,7 +169,7 @@ def plan(question: Question, sizes: Mapping[str, int | None]) -> str:
     known = [size for build in ids if (size := sizes.get(build))]
     lines = [
         f"Would search {count(len(ids), 'build')}, torch {question.version(ids[0])} to {question.version(ids[-1])}",
-        f"  for what is {question.regress}: {question.title} ({_what(question)})"
+        f"  for what is {question.regress}: {question.title} ({compared(question)})"
         if question.regress != "error"
         else f"  for what fails: {question.title}",
         f"  wheels: {question.variant}"
@@ -217,7 +224,7 @@ def to_markdown(answer: Answer) -> str:
             lines.append(f"| {label} | `{_code(question.version(build_id))}` | {commit} |")
         lines += ["", f"Commits between them: {_compare(answer, step) or 'unknown'}", ""]
         if question.regress != "error":
-            lines += [f"Bad ÷ good, {_what(question)}: {_ratio(step.ratio)} (95 % interval).", ""]
+            lines += [f"Bad ÷ good, {compared(question)}: {_ratio(step.ratio)} (95 % interval).", ""]
         between = [b for b in question.between(step.good, step.bad) if b.id != step.bad]
         if between:
             names = ", ".join(f"`{_code(b.version)}`" for b in between)
@@ -235,7 +242,8 @@ def to_markdown(answer: Answer) -> str:
     if answer.reproducer:
         longest = max((len(run) for run in re.findall("`+", answer.reproducer)), default=0)
         fence = "`" * max(4, longest + 1)
-        lines += ["", "### Reproducer", "", f"{fence}python", answer.reproducer.rstrip(), fence]
+        language = "sh" if question.script is not None and question.script.seconds else "python"
+        lines += ["", "### Reproducer", "", f"{fence}{language}", answer.reproducer.rstrip(), fence]
     lines += ["", f"Found by `{_code(question.command)}`.", ""]
     return "\n".join(lines)
 
@@ -248,11 +256,14 @@ def _changed(answer: Answer, ratio: Ratio) -> str:
     word = more if ratio.value >= 1 else less
     factor = ratio.value if ratio.value >= 1 else 1 / ratio.value
     size = f"{factor:.2f} times" if factor >= 1.995 else f"{100 * (factor - 1):.1f} %"
-    return f"{_what(question).capitalize()}: {size} {word}"
+    return f"{compared(question).capitalize()}: {size} {word}"
 
 
-def _what(question: Question) -> str:
+def compared(question: Question) -> str:
+    """What is compared, in a few words."""
     if question.script is not None:
+        if question.script.seconds:
+            return "time in a step"
         return "what the script prints" if question.script.numbers else "whether it works"
     return "whether it works" if question.regress == "error" else _WHAT[question.metric]
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from accel_micro.report.bisection import compared
 from accel_micro.report.units import quantity
 from accel_micro.report.words import clean
 from accel_micro.results.questions import Question
@@ -10,7 +11,8 @@ from accel_micro.results.questions import Question
 
 def lines(events: Iterable[Mapping[str, Any]], question: Question) -> Iterator[str]:
     """What happened, in order. Builds are named by their versions, each with what it gave."""
-    yield clean(f"{question.title}: {question.metric}, for {question.regress}")
+    what = question.metric if question.case else compared(question)
+    yield clean(f"{question.title}: {what}, for {question.regress}")
     yield clean(question.command)
     names: list[str] = []
     blocks: dict[int, Mapping[str, Any]] = {}
@@ -47,6 +49,6 @@ def _value(value: float | None, question: Question) -> str:
         return "nothing"
     if question.regress == "error":
         return "works" if value == 1.0 else "fails"
-    if question.script is not None or question.metric == "error":
+    if question.metric == "error" or (question.script is not None and not question.script.seconds):
         return f"{value:.4g}"
     return quantity(value, "B" if question.metric == "memory" else "s", 4)

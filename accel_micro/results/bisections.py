@@ -66,7 +66,8 @@ class Bisection:
         """
         folder = results / FOLDER
         folder.mkdir(parents=True, exist_ok=True)
-        stem = f"{datetime.now(timezone.utc):%Y%m%d-%H%M%S}-{re.sub(r'[^A-Za-z0-9_.-]+', '-', title)[:60]}"
+        what = re.sub(r"[^A-Za-z0-9_.-]+", "-", title)[:60].strip("-")
+        stem = f"{datetime.now(timezone.utc):%Y%m%d-%H%M%S}-{what}"
         for count in range(1, 1000):
             path = folder / f"{stem}{'' if count == 1 else f'-{count}'}{SUFFIX}"
             with contextlib.suppress(FileExistsError):

@@ -31,6 +31,7 @@ class Script:
         path: absolute. arguments: handed to it. timeout_seconds: after which a run counts as failed.
         numbers: the last line of its output is what is compared, else how it ends.
         title: what it measures, in a few words, where that is known.
+        seconds: the number is how long calls of an operator take in a step of a model.
     """
 
     path: str
@@ -38,6 +39,7 @@ class Script:
     timeout_seconds: float = 600.0
     numbers: bool = False
     title: str = ""
+    seconds: bool = False
 
     @property
     def what(self) -> str:

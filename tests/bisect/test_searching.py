@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accel_micro.bisect import Block, Search, replay, search
-from accel_micro.bisect.hunt import Hunt, Levels, Measured
+from accel_micro.bisect.hunt import GATE_BLOCKS, Hunt, Levels, Measured
 from accel_micro.bisect.likelihood import grid
 from accel_micro.selfcheck.simulating import guilty
 from accel_micro.selfcheck.worlds import NOTHING, WORLDS, Machine, World, stepped
@@ -200,6 +200,15 @@ def test_progress_narrows_and_ends() -> None:
     assert widths[0] > 20 and widths[-1] == 1 and to_go[-1] < to_go[0]
     assert state.progress().stage == "done" and state.progress().runs_to_go == 0
     assert state.progress().suspects == (9,)
+
+
+def test_while_the_ends_look_alike_no_more_is_to_go_than_the_gate_may_take() -> None:
+    state, most = Search(range(4), max_runs=500), []
+    while (block := state.next_block()) is not None:
+        most.append(state.runs + state.progress().runs_to_go)
+        state.record(block, [1e-3 * (1 + 1e-3 * ((7 * block.number + place) % 5)) for place in range(4)])
+    assert state.result().kind == "not_reproduced"
+    assert len(most) > 4 and most[-1] <= 4 * GATE_BLOCKS < state.max_runs
 
 
 # Going on

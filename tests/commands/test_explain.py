@@ -34,8 +34,9 @@ def test_two_files_are_explained(tmp_path: Path) -> None:
     done = run("explain", one, other)
     assert done.exit_code == 0
     assert "*  bwd convolution_backward" in done.output and "not measured by turns" in done.output
-    data = json.loads(run("explain", one, other, "--json").output)
-    assert data["contributions"][0]["label"] == "convolution_backward"
+    done = run("explain", one, other, "--json")
+    assert json.loads(done.stdout)["contributions"][0]["label"] == "convolution_backward"
+    assert "The contender is faster: speedup" in done.stderr
 
 
 def test_no_difference_exits_with_4(tmp_path: Path) -> None:
@@ -206,7 +207,7 @@ def test_slow_python_in_a_module_is_named(tmp_path: Path) -> None:
             "capture", f"tests.explain.planted:{name}", "--set", "threads=1", "-o", tmp_path / name, *HERE
         )
         assert done.exit_code == 0, done.output
-    data = json.loads(run("explain", tmp_path / "sleepy", tmp_path / "plain", "--json").output)
+    data = json.loads(run("explain", tmp_path / "sleepy", tmp_path / "plain", "--json").stdout)
     first = data["contributions"][0]
     assert (first["kind"], first["label"]) == ("framework", "Python in Sleepy 3") and first["significant"]
     assert first["seconds"] == pytest.approx(5e-3 / 4, rel=0.5)

@@ -138,6 +138,32 @@ def test_calls_that_one_side_makes_more_often_are_apart(more: tuple[str, ...], l
     assert sum(c.seconds.value for c in e.contributions) == pytest.approx(e.difference)
 
 
+def test_an_op_that_one_side_calls_more_often_keeps_its_name_beside_calls_that_take_no_time() -> None:
+    """A softmax comes with a `detach` of its result, which a mode sees and a plain step does not call."""
+
+    def called(times: int) -> Capture:
+        side = capture()
+        added = [
+            replace(row(0, op=f"aten.{name}.default"), count=calls, scalars=str(calls))
+            for name, calls in (("_softmax", times), ("detach", times), ("detach", 1))
+        ]
+        readings = tuple(
+            replace(
+                each,
+                ops=(*each.ops, 2e-3 * times, 0.0, 1e-6),
+                gaps=(*each.gaps, GAP, 0.0, 0.0),
+                ops_errors=(*each.ops_errors, 0.0, 0.0, 0.0),
+            )
+            for each in side.readings
+        )
+        return replace(side, rows=(*side.rows, *added), readings=readings)
+
+    groups = [c.group for c in explain(called(1), called(2)).contributions if c.group.kind == "op"]
+    labels = {group.label for group in groups}
+    assert {"_softmax", "detach"} < labels
+    assert not any(label.startswith("other ops of") for label in labels)
+
+
 def test_ops_of_other_names_are_compared_by_the_class_of_their_module() -> None:
     rows = [row(0, op="aten.cudnn_convolution.default"), *capture().rows[1:]]
     e = explain(capture(), capture(rows=rows))

@@ -11,6 +11,7 @@ from accel_micro.bisect.result import Progress, Result
 from accel_micro.builds import Build, identify
 from accel_micro.measure.records import Case
 from accel_micro.report.bisection import Answer, plan, render, to_json, to_markdown
+from accel_micro.report.bisection import asked as begun
 from accel_micro.report.bisection_log import lines
 from accel_micro.report.bisection_progress import bars, status
 from accel_micro.results.questions import Named, Question, Script
@@ -116,6 +117,29 @@ def test_the_log(golden: Any) -> None:
     events.insert(5, {"event": "note", "build": IDS[5], "why": "crashed: signal 11"})
     events.insert(6, {"event": "withdrawn", "number": 1})
     assert "\n".join(lines(events, asked)) == golden("txt")
+
+
+def test_an_operator_of_a_step_is_told_in_seconds(golden: Any) -> None:
+    title = "forward _softmax in mine:net (cpu batch=4 threads=1)"
+    script = Script("/here/one_op.py", ("mine:net",), numbers=True, title=title, seconds=True)
+    asked = question(
+        case=None, script=script, left_out={}, command="accel-micro bisect --from-explain mine.json"
+    )
+    state = search(asked, IDS[7], factor=4.8)
+    told = answer(
+        asked, state, notes={}, reproducer="# with the Python of each build\npython one_op.py mine:net\n"
+    )
+    texts = [
+        begun(asked),
+        render(told),
+        plan(asked, {}),
+        "\n".join([*lines(state.log, asked)][:4]),
+        to_markdown(told),
+    ]
+    texts.append(render(answer(asked, search(asked, None), notes={})))
+    text = "\n-----\n".join(texts)
+    assert text == golden("txt")
+    assert "what the script prints" not in text
 
 
 def test_progress_shows_where_the_change_may_be(golden: Any) -> None:

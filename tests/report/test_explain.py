@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from accel_micro.explain.attribution import explain
 from accel_micro.explain.batches import Fit, Switch
 from accel_micro.explain.causes import Ablation, causes
 from accel_micro.report import explain as report
+from accel_micro.report import explain_words as words
 from tests.explain.worlds import LAYERS, capture, row
 
 DENORMAL = [row(n, subnormal=0.93 if n == 2 else 0.0) for n in range(len(LAYERS))]
@@ -86,8 +88,22 @@ def test_of_two_builds_it_says_how_to_find_the_one_that_did_it() -> None:
         slower={0: 2.0}, noise=0.01, seed=3, torch=new, setting=f"cpu batch=4 build=20261106 {interpreter}"
     )
     said = text(explain(fast, slow), width=200)
-    assert "`accel-micro bisect --from-explain FILE` times fwd convolution in the builds between" in said
+    assert "`accel-micro bisect --from-explain FILE` times forward convolution in the builds between" in said
     assert "build=20261101 (baseline)" in said and interpreter not in said
     assert "bisect --regress faster --from-explain FILE" in text(explain(slow, fast), width=200)
     for same in ((fast, fast), (fast, capture(slower={0: 2.0}, noise=0.01, seed=3, torch=old))):
         assert "bisect" not in text(explain(*same), width=200), "no difference, or one that no build brought"
+
+
+def test_it_says_so_of_an_op_that_both_builds_call_as_the_bisection_takes_it() -> None:
+    old, new = (f"2.15.0.dev2026110{day}+cpu" for day in (1, 6))
+    e = explain(
+        capture(noise=0.01, torch=old), capture(slower={0: 3.0, 4: 2.0}, noise=0.01, seed=3, torch=new)
+    )
+    first, second = (each for each in e.contributions if each.significant)
+    assert f"times {first.group.phase} {first.group.label} in" in words.which_build(e)
+    alone = tuple(replace(each, baseline=0.0) if each is first else each for each in e.contributions)
+    said = words.which_build(replace(e, contributions=alone), "that one")
+    assert f"times {second.group.phase} {second.group.label} in" in said and said.endswith(
+        "FILE is that one."
+    )

@@ -110,6 +110,11 @@ def test_a_worker_gives_signs_of_life_while_it_works(tmp_path: Path) -> None:
     assert other.workers == []
 
 
+def test_the_file_of_one_ends_with_a_word_of_its_title(tmp_path: Path) -> None:
+    begun = Bisection.begin(tmp_path, "forward softmax in mine:net (cpu)", QUESTION.to_json())
+    assert begun.name.endswith("-forward-softmax-in-mine-net-cpu")
+
+
 def test_bisections_are_found_by_how_they_begin(tmp_path: Path) -> None:
     with pytest.raises(NoBisection, match="there are no bisections yet"):
         find(tmp_path)
