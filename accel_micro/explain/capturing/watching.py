@@ -6,6 +6,7 @@ there the host's time for a step is known anyway, so what a mode adds can be tak
 """
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ _CHUNK: Final = 300
 _AHEAD: Final = 100
 _WINDOW: Final = 20
 """Calls that are aligned at once, further ones that are looked at meanwhile, and events for each of both."""
+_MOST_INSIDE: Final = 64
+"""Calls that a wanted call makes and that are looked at; where it makes more, none of them is."""
 _OP: Final = 10_000
 _VIEW: Final = 20
 """What finding a call is worth, in events that are left out for it."""
@@ -120,14 +123,16 @@ class Profiled:
         import numpy as np
 
         if self._known is None:
-            self._known = events.names, aligned(self._names, events.names, self._worth)
-        places = np.array(self._known[1])
-        found = places >= 0
-        missing = [self._names[n] for n in np.flatnonzero(~found) if self._worth[n] > _VIEW]
-        if self.changed or events.names != self._known[0] or missing or not found.any():
+            places = looked_at(events, self._names)
+            found = aligned(self._names, [events.names[place] for place in places], self._worth)
+            self._known = events.names, [places[each] if each >= 0 else -1 for each in found]
+        stand = np.array(self._known[1])
+        seen = stand >= 0
+        missing = [self._names[n] for n in np.flatnonzero(~seen) if self._worth[n] > _VIEW]
+        if self.changed or events.names != self._known[0] or missing or not seen.any():
             self.changed = True
             return
-        here, numbers = places[found], np.array(self._numbers)[found]
+        here, numbers = stand[seen], np.array(self._numbers)[seen]
         starts, ended = np.sort(events.starts), np.array(events.ends)[here]
         last = np.concatenate(([events.start], ended[:-1]))
         # A call may have made others before its own kernel, such as a copy of what it changes: they have their own row.
@@ -222,6 +227,28 @@ def _mark() -> AbstractContextManager[Any]:
     fast = getattr(getattr(torch._C, "_profiler", None), "_RecordFunctionFast", None)
     mark: AbstractContextManager[Any] = torch.profiler.record_function(_MARK) if fast is None else fast(_MARK)
     return mark
+
+
+def looked_at(events: Events, wanted: Sequence[str]) -> list[int]:
+    """The events among which the wanted calls are: those of their operators, and not what a wanted call is made of.
+
+    A convolution in groups without oneDNN makes thousands of calls, a foreach one for each tensor. Where a call makes a
+    few only, these stay: the copy that it makes of what it changes is wanted too.
+    """
+    known = {name.rstrip("_") for name in wanted}
+    places = [place for place, name in enumerate(events.names) if name.rstrip("_") in known]
+    within: list[int] = []
+    made: Counter[int] = Counter()
+    open_calls: list[int] = []
+    for place in reversed(places):  # what ends last comes first, so a call comes before those inside of it
+        while open_calls and events.starts[open_calls[-1]] >= events.ends[place]:
+            open_calls.pop()
+        for each in open_calls:
+            made[each] += 1
+        within.append(open_calls[0] if open_calls else -1)
+        open_calls.append(place)
+    kept = zip(places, reversed(within), strict=True)
+    return [place for place, outer in kept if outer < 0 or made[outer] <= _MOST_INSIDE]
 
 
 def aligned(wanted: Sequence[str], seen: Sequence[str], worth: Sequence[int] | None = None) -> list[int]:

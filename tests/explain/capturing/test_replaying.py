@@ -90,6 +90,47 @@ def test_a_wrong_op_is_found_and_right_ones_are_not(wrong: Any) -> None:
         assert torch.equal(x, before)  # a check changes nothing
 
 
+def test_a_sum_of_what_cancels_is_right_as_far_as_rounding_goes() -> None:
+    """What the bias of a normalisation gets back through another: zero, and 40 % off in float32."""
+    x, back = torch.randn(4, 64, 7, 7), torch.randn(4, 64, 7, 7)
+    back -= back.mean(dim=(0, 2, 3), keepdim=True)
+    _, mean, inverse = aten.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)
+    args = (back, x, torch.ones(64), None, None, mean, inverse, True, 1e-5, [True, True, True])
+    found = check(aten.native_batch_norm_backward.default, (args, {}))
+    assert found.error is not None and found.error > 0.01 and found.problem == ""
+
+
+def test_a_result_that_is_wrong_is_found_beside_one_that_cancels() -> None:
+    library = torch.library.Library("accel_micro_cancelling", "DEF")
+    library.define("both(Tensor x) -> (Tensor, Tensor)")
+    library.impl("both", lambda x: (x.sum(dim=0), x * (1.0 if x.dtype == torch.float64 else 1.01)), "CPU")
+    x = torch.randn(1000, 8)
+    x -= x.mean(dim=0)
+    try:
+        found = check(torch.ops.accel_micro_cancelling.both.default, ((x,), {}))
+    finally:
+        library._destroy()  # type: ignore[no-untyped-call]
+    assert found.error == pytest.approx(0.01, rel=1e-3) and "relative error 0.01" in found.problem
+
+
+def test_numbers_that_may_not_be_moved_are_compared_as_they_are() -> None:
+    """A probability of 1 may not grow."""
+    library = torch.library.Library("accel_micro_bounded", "DEF")
+    library.define("loss(Tensor p) -> Tensor")
+
+    def loss(p: torch.Tensor) -> torch.Tensor:
+        if p.max() > 1:
+            raise RuntimeError("no probability")
+        return p * (1.0 if p.dtype == torch.float64 else 1.01)
+
+    library.impl("loss", loss, "CPU")
+    try:
+        found = check(torch.ops.accel_micro_bounded.loss.default, ((torch.ones(50),), {}))
+    finally:
+        library._destroy()  # type: ignore[no-untyped-call]
+    assert "relative error 0.01" in found.problem
+
+
 @pytest.mark.parametrize(
     ("func", "args", "reason"),
     [

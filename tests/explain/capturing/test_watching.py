@@ -15,6 +15,7 @@ from accel_micro.explain.capturing.watching import (
     Profiled,
     aligned,
     event_seconds,
+    looked_at,
     name_of,
     profiled,
 )
@@ -81,6 +82,41 @@ def test_ops_and_gaps_fill_a_step(kind: "type[Profiled] | type[Bracketed]", net:
         assert min(ops) >= 0 and min(gaps) >= 0 and sum(ops) > 0
     products = [n for n, call in enumerate(structure.calls) if "mm" in str(call.func)]
     assert products and all(ops[n] > 0 for ops in watched.ops for n in products)
+
+
+@pytest.mark.parametrize("groups", [1, 256])
+def test_the_calls_inside_of_a_convolution_in_groups_do_not_hide_those_after_it(
+    monkeypatch: pytest.MonkeyPatch, groups: int
+) -> None:
+    """Without oneDNN each group is a call of its own, of twenty calls within: 343 thousand in a step of a MobileNet."""
+    layers = [torch.nn.Conv2d(256, 256, 3, groups=groups, bias=False) for _ in range(2)]
+    net = torch.nn.Sequential(layers[0], torch.nn.Tanh(), layers[1], torch.nn.Sigmoid())
+    x = torch.randn(2, 256, 6, 6)
+
+    def step() -> None:
+        net(x).sum().backward()
+
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)
+    step()
+    structure = record(step, net)
+    watched = Profiled(structure)
+    watched.run(step, 2, lambda: None)
+    assert not watched.changed and len(watched.ops) == 2
+    for name in ("convolution", "tanh", "sigmoid", "convolution_backward", "sigmoid_backward"):
+        rows = [n for n, call in enumerate(structure.calls) if str(call.func).split(".")[1] == name]
+        assert rows and all(ops[n] > 0 for ops in watched.ops for n in rows), name
+
+
+@given(st.lists(st.sampled_from(["add", "empty", "conv"]), max_size=6), st.integers(0, 200))
+def test_what_a_call_is_made_of_is_left_out_where_it_is_much(names: list[str], inside: int) -> None:
+    """A call of `conv` that ends last, with others in it and before it."""
+    seen = [*names, *["add"] * inside, "conv"]
+    starts = [float(n) for n in range(len(seen) - 1)] + [len(names) - 0.5]
+    ends = [start + 0.4 for start in starts[:-1]] + [float(len(seen))]
+    places = looked_at(Events(-1.0, 1e3, seen, starts, ends), ["add", "conv_"])
+    wanted = [place for place, name in enumerate(names) if name != "empty"]
+    within = range(len(names), len(names) + inside) if inside <= watching._MOST_INSIDE else range(0)
+    assert places == [*wanted, *within, len(seen) - 1]
 
 
 @pytest.mark.parametrize("kind", [Profiled, Bracketed])
