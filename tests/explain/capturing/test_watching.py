@@ -84,14 +84,17 @@ def test_ops_and_gaps_fill_a_step(kind: "type[Profiled] | type[Bracketed]", net:
     assert products and all(ops[n] > 0 for ops in watched.ops for n in products)
 
 
-@pytest.mark.parametrize("groups", [1, 256])
+@pytest.mark.parametrize("groups", [1, 512])
 def test_the_calls_inside_of_a_convolution_in_groups_do_not_hide_those_after_it(
     monkeypatch: pytest.MonkeyPatch, groups: int
 ) -> None:
     """Without oneDNN each group is a call of its own, of twenty calls within: 343 thousand in a step of a MobileNet."""
-    layers = [torch.nn.Conv2d(256, 256, 3, groups=groups, bias=False) for _ in range(2)]
-    net = torch.nn.Sequential(layers[0], torch.nn.Tanh(), layers[1], torch.nn.Sigmoid())
-    x = torch.randn(2, 256, 6, 6)
+    layers: list[torch.nn.Module] = []
+    for _ in range(4):
+        layers += [torch.nn.Conv2d(512, 512, 3, 1, 1, groups=groups, bias=False)]
+        layers += [torch.nn.BatchNorm2d(512), torch.nn.Tanh()]
+    net = torch.nn.Sequential(*layers, torch.nn.Sigmoid())
+    x = torch.randn(2, 512, 3, 3)
 
     def step() -> None:
         net(x).sum().backward()
