@@ -248,7 +248,7 @@ def run(
                 if from_explain is not None:
                     from accel_micro.commands.bisect_explained import with_explained
 
-                    request = with_explained(request, from_explain, op, timeout)
+                    request = with_explained(request, from_explain, op, timeout, say_note)
                 if sync:
                     _sync(room, request)
                 question = bisecting.ask(request, room)

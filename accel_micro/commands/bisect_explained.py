@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,13 @@ _SHOWN: Final = 5
 _NIGHTLY: Final = re.compile(r"\.dev(\d{8})")
 
 
-def with_explained(request: Request, path: Path, number: int, timeout_seconds: float) -> Request:
+def with_explained(
+    request: Request,
+    path: Path,
+    number: int,
+    timeout_seconds: float,
+    say: Callable[[str], None] = lambda text: None,
+) -> Request:
     """A request about one operator of the step that was explained, timed in place in each build.
 
     The builds are those that the two sides ran with, where the request names none.
@@ -26,6 +32,7 @@ def with_explained(request: Request, path: Path, number: int, timeout_seconds: f
     Args:
         path: what `explain --json` wrote. number: of the operator, from 1, among those that cost more time in the
             contender (less with `regress` "faster"), the costliest first.
+        say: is told what makes an answer doubtful.
 
     Raises:
         NoQuestion: it is no such file, or has no such operator.
@@ -40,6 +47,8 @@ def with_explained(request: Request, path: Path, number: int, timeout_seconds: f
         listed = [f"{n}: {_label(op)}" for n, op in enumerate(ops[:_SHOWN], 1)]
         raise NoQuestion(f"{path} has no operator {number}; there are {len(ops)}: {', '.join(listed)}")
     op, side = ops[number - 1], explained["contender"]
+    if not op["significant"]:
+        say(f"{path} does not show that {_label(op)} differs, so this may well end as not reproduced")
     try:
         setting = Setting.parse(side["setting"])
     except WrongSetting as error:

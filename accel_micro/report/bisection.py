@@ -224,7 +224,8 @@ def to_markdown(answer: Answer) -> str:
             lines.append(f"| {label} | `{_code(question.version(build_id))}` | {commit} |")
         lines += ["", f"Commits between them: {_compare(answer, step) or 'unknown'}", ""]
         if question.regress != "error":
-            lines += [f"Bad ÷ good, {compared(question)}: {_ratio(step.ratio)} (95 % interval).", ""]
+            which = " (95 % interval)" if _has_interval(step.ratio) else ""
+            lines += [f"Bad ÷ good, {compared(question)}: {_ratio(step.ratio)}{which}.", ""]
         between = [b for b in question.between(step.good, step.bad) if b.id != step.bad]
         if between:
             names = ", ".join(f"`{_code(b.version)}`" for b in between)
@@ -276,7 +277,13 @@ def _ends(answer: Answer) -> tuple[str, str]:
 def _ratio(ratio: Ratio) -> str:
     if not math.isfinite(ratio.value):
         return "unknown"
+    if not _has_interval(ratio):
+        return f"{ratio.value:.3f}, of too few blocks for an interval"
     return f"{ratio.value:.3f} ({ratio.low:.3f} to {ratio.high:.3f})"
+
+
+def _has_interval(ratio: Ratio) -> bool:
+    return ratio.low > 0 and math.isfinite(ratio.high)
 
 
 def _ratio_text(answer: Answer, ratio: Ratio, before: str) -> str:

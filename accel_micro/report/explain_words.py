@@ -141,16 +141,21 @@ def left(e: Explanation) -> str:
 def which_build(e: Explanation, file: str = "what --json writes here") -> str:
     """How to find the build that brought the difference, where two builds differ in an op; else nothing.
 
+    Where the steps were not shown to differ an op may have been: a step has more noise than an op that is a part of it.
+
     Args:
         file: what FILE of that command is.
     """
-    sign = 1 if e.difference > 0 else -1
     both = [each for each in e.contributions if each.baseline != 0.0 and each.contender != 0.0]
-    ops = [each for each in both if each.group.kind == "op" and sign * each.seconds.value > 0]
-    if not e.differs or e.baseline.torch == e.contender.torch or not ops:
+    ops = [each for each in both if each.group.kind == "op"]
+    if e.differs:
+        ops = [each for each in ops if each.seconds.value * e.difference > 0]
+    else:
+        ops = [each for each in ops if each.significant]
+    if e.baseline.torch == e.contender.torch or not ops:
         return ""
     costliest = max(ops, key=lambda each: (each.significant, abs(each.seconds.value)))
-    way = "--regress faster " if sign > 0 else ""
+    way = "--regress faster " if costliest.seconds.value > 0 else ""
     what = f"{costliest.group.phase} {costliest.group.label}"  # as the bisection calls it
     return (
         f"Which build did it: `accel-micro bisect {way}--from-explain FILE` times {clean(what)} in the builds "

@@ -73,6 +73,16 @@ def test_others_are_asked_for_by_number(file: Path, number: int, regress: Any, l
     assert found.script is not None and found.script.arguments[3] == f"aten.{label}.default"
 
 
+@pytest.mark.parametrize(("number", "doubts"), [(1, []), (3, ["backward loud"])])
+def test_an_operator_that_was_not_shown_to_differ_is_told(file: Path, number: int, doubts: list[str]) -> None:
+    said: list[str] = []
+    with_explained(Request(), file, number, 60.0, said.append)
+    assert len(said) == len(doubts)
+    assert all(
+        f"does not show that {doubt} differs" in text for doubt, text in zip(doubts, said, strict=True)
+    )
+
+
 def test_builds_that_were_named_stay_and_inference_is_said(tmp_path: Path) -> None:
     file = explained(tmp_path / "e.json", contribution("mm", -1.0), training=False)
     found = with_explained(Request(good="20261103"), file, 1, 60.0)

@@ -1,12 +1,15 @@
 """The answer of a bisection, as people, programs and issues read it."""
 
 import json
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from accel_micro.bisect import Search
+from accel_micro.bisect.ratio import Ratio
 from accel_micro.bisect.result import Progress, Result
 from accel_micro.builds import Build, identify
 from accel_micro.measure.records import Case
@@ -95,6 +98,16 @@ def test_other_answers_in_words(golden: Any) -> None:
     memory = question(metric="memory", left_out={})
     texts.append(render(answer(memory, search(memory, IDS[8], factor=2.5))))
     assert "\n-----\n".join(texts) == golden("txt")
+
+
+def test_a_ratio_of_one_block_has_no_interval_and_says_so(found: Answer) -> None:
+    """What a pair has that a generous error rate confirms with its first block."""
+    (step,) = found.result.steps
+    alone = replace(step, ratio=Ratio(4.41, 0.0, math.inf))
+    told = replace(found, result=replace(found.result, steps=(alone,)))
+    for text in (render(told), to_markdown(told)):
+        assert "4.410, of too few blocks for an interval" in text
+        assert "to inf" not in text and "95 % interval" not in text
 
 
 def test_a_change_the_other_way_is_told_and_how_to_search_for_it() -> None:

@@ -107,3 +107,17 @@ def test_it_says_so_of_an_op_that_both_builds_call_as_the_bisection_takes_it() -
     assert f"times {second.group.phase} {second.group.label} in" in said and said.endswith(
         "FILE is that one."
     )
+
+
+def test_an_op_that_differs_in_steps_that_were_not_shown_to_is_told_too() -> None:
+    old, new = (f"2.15.0.dev2026110{day}+cpu" for day in (1, 6))
+    e = explain(capture(noise=0.01, torch=old), capture(slower={0: 3.0}, noise=0.01, seed=3, torch=new))
+    first = e.contributions[0]
+    open_ = replace(e, verdict=replace(e.verdict, kind="inconclusive"))
+    assert not open_.differs and first.significant
+    assert (
+        f"bisect --from-explain FILE` times {first.group.phase} {first.group.label} in"
+        in words.which_build(open_)
+    )
+    nothing = tuple(replace(each, significant=False) for each in e.contributions)
+    assert words.which_build(replace(open_, contributions=nothing)) == ""
