@@ -15,6 +15,8 @@ from accel_micro.shell import joined
 
 _SCRIPT: Final = Path(file.__file__).parent / "capturing" / "one_op.py"
 _SHOWN: Final = 5
+_FIELDS: Final = ("kind", "phase", "label", "ops", "seconds", "significant")
+"""What is asked of each contribution."""
 _NIGHTLY: Final = re.compile(r"\.dev(\d{8})")
 
 
@@ -89,6 +91,8 @@ def _read(path: Path) -> Mapping[str, Any]:
         sides = [data[name][field] for name in ("baseline", "contender") for field in ("model", "torch")]
         if not isinstance(data["contributions"], list) or not all(isinstance(each, str) for each in sides):
             raise TypeError("not an explanation")
+        for each in data["contributions"]:
+            _ = [each[field] for field in _FIELDS]
     except OSError as error:
         raise NoQuestion(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
@@ -112,7 +116,7 @@ def _operators(explained: Mapping[str, Any], regress: str) -> Sequence[Mapping[s
     both = [
         each
         for each in _changed(explained, regress)
-        if each["baseline_seconds"] != 0.0 and each["contender_seconds"] != 0.0
+        if each.get("baseline_seconds") != 0.0 and each.get("contender_seconds") != 0.0
     ]
     return sorted(both, key=lambda each: (not each["significant"], -abs(each["seconds"] or 0.0)))
 

@@ -95,6 +95,10 @@ def test_builds_that_were_named_stay_and_inference_is_said(tmp_path: Path) -> No
     [
         ({"number": 4}, "has no operator 4; there are 3: 1: backward convolution_backward, 2: backward mm"),
         ({"text": "{"}, "is not what `accel-micro explain --json` writes"),
+        (
+            {"only": {"kind": "op", "ops": ["aten.mm.default"]}},
+            "is not what `accel-micro explain --json` writes",
+        ),
         ({"text": "[1]"}, "is not what `accel-micro explain --json` writes"),
         ({"text": None}, "cannot be read: No such file"),
         ({"contender": {"torch": "2.14.0.dev20261101+cpu"}}, "both sides of .* ran torch 20261101"),
