@@ -37,9 +37,7 @@ def _reproducer(answer: "Answer", room: Room) -> str | None:
 
     question = answer.question
     if question.script is not None:
-        if (
-            question.script.seconds
-        ):  # ours, which needs this package: how it is run says more than what it says
+        if question.script.seconds:  # ours needs this package: how it is run says more than what it says
             from accel_micro.commands.bisect_explained import command
 
             what = "# with the Python of each build, in the folder of the model: seconds of a step"

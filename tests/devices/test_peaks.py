@@ -124,6 +124,26 @@ def test_a_cold_peak_is_that_of_the_size_below_or_of_larger_ones(monkeypatch: py
     assert asked == [(33554432,), (), (134217728,), (67108864,)], "each is measured once"
 
 
+def watched(state: WatchState, queue: Any) -> Cpu:
+    """A device of 2 GHz with a device clock, whose driver says this of it."""
+
+    class Watch:
+        def read(self) -> WatchState:
+            return state
+
+    class Hot(Cpu):
+        clocks = ("throughput", "device")
+        watch: Any = Watch()
+
+        def probe_device_speed(self) -> float:
+            return 2e9
+
+        def queue(self, call: Any) -> Any:
+            return queue
+
+    return Hot("cpu")
+
+
 @pytest.mark.parametrize(
     ("reasons", "hertz", "factor"),
     [
@@ -137,10 +157,6 @@ def test_a_cold_peak_is_that_of_the_size_below_or_of_larger_ones(monkeypatch: py
 def test_a_peak_is_that_of_the_full_clock(
     reasons: tuple[str, ...], hertz: float | None, factor: float
 ) -> None:
-    class Watch:
-        def read(self) -> WatchState:
-            return WatchState(reasons, hertz=hertz)
-
     class Queue:
         def device_calls(self, block_seconds: float) -> int:
             return 10
@@ -148,26 +164,14 @@ def test_a_peak_is_that_of_the_full_clock(
         def device(self, calls: int) -> float:
             return 2e-3
 
-    class Hot(Cpu):
-        clocks = ("throughput", "device")
-        watch: Any = Watch()
-
-        def probe_device_speed(self) -> float:
-            return 2e9
-
-        def queue(self, call: Any) -> Any:
-            return Queue()
-
-    assert peaks._best_rate(Hot("cpu"), lambda: None, 1e9) == pytest.approx(factor * 5e11)
+    assert peaks._best_rate(
+        watched(WatchState(reasons, hertz=hertz), Queue()), lambda: None, 1e9
+    ) == pytest.approx(factor * 5e11)
 
 
 def test_a_peak_is_that_of_a_card_that_has_rested(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whose driver says that nothing holds it down, while it works at four fifths of its clock."""
     rested = [False]
-
-    class Watch:
-        def read(self) -> WatchState:
-            return WatchState((), hertz=2e9)
 
     class Queue:
         def device_calls(self, block_seconds: float) -> int:
@@ -177,18 +181,10 @@ def test_a_peak_is_that_of_a_card_that_has_rested(monkeypatch: pytest.MonkeyPatc
             fast, rested[0] = rested[0] and calls == 1, False
             return 1.6e-3 if fast else 2e-3
 
-    class Hot(Cpu):
-        clocks = ("throughput", "device")
-        watch: Any = Watch()
-
-        def probe_device_speed(self) -> float:
-            return 2e9
-
-        def queue(self, call: Any) -> Any:
-            return Queue()
-
     monkeypatch.setattr(peaks, "sleep", lambda seconds: rested.__setitem__(0, seconds > 0.02))
-    assert peaks._best_rate(Hot("cpu"), lambda: None, 1e9) == pytest.approx(1e9 / 1.6e-3)
+    assert peaks._best_rate(watched(WatchState((), hertz=2e9), Queue()), lambda: None, 1e9) == pytest.approx(
+        1e9 / 1.6e-3
+    )
 
 
 @pytest.mark.parametrize(

@@ -243,9 +243,8 @@ def looked_at(events: Events, wanted: Sequence[str]) -> list[int]:
     for place in reversed(places):  # what ends last comes first, so a call comes before those inside of it
         while open_calls and events.starts[open_calls[-1]] >= events.ends[place]:
             open_calls.pop()
-        for each in open_calls:
-            made[each] += 1
         within.append(open_calls[0] if open_calls else -1)
+        made[within[-1]] += 1
         open_calls.append(place)
     kept = zip(places, reversed(within), strict=True)
     return [place for place, outer in kept if outer < 0 or made[outer] <= _MOST_INSIDE]
