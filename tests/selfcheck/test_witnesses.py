@@ -2,7 +2,7 @@
 
 from time import perf_counter
 
-from accel_micro.selfcheck.peers.witnesses import KnownSpin, between
+from accel_micro.selfcheck.peers.witnesses import KnownSpin, after, between
 
 
 def test_a_spin_knows_most_of_the_time_that_its_calls_take() -> None:
@@ -25,3 +25,9 @@ def test_the_events_of_a_call_lie_between_its_mark_and_the_next_flush() -> None:
     events = ["flush", "spin", "a1", "b1", "flush", "spin", "a2", "b2", "flush", "spin", "a3", "b3"]
     assert between(events, lambda event: event == "spin") == [["a1", "b1"], ["a2", "b2"], ["a3", "b3"]]
     assert between([], lambda event: True) == []
+
+
+def test_the_events_of_a_turn_come_after_its_mark() -> None:
+    events = ["left over", "spin", "a", "b", "spin", "a", "b"]
+    assert after(events, lambda event: event == "spin") == [["a", "b"], ["a", "b"]]
+    assert after([], lambda event: True) == []

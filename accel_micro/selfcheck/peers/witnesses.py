@@ -72,7 +72,8 @@ class Cupti:
         """Calls that were all enqueued before the first began: no kernel starts on an idle GPU."""
         import torch
 
-        from accel_micro.devices.cuda_profiler import busy_seconds
+        from accel_micro.devices.cuda_profiler import busy_nanoseconds, device_events, is_spin
+        from accel_micro.devices.profiling import interval
 
         calls = max(1, min(_MOST_QUEUED, self._calls, round(_MOST_LAUNCHES / max(self.kernels, 1.0))))
         start = perf_counter()
@@ -84,11 +85,14 @@ class Cupti:
         cycles = int((4 * enqueueing + 2e-3) * self._hertz)  # launches are slower while a profiler looks on
 
         def repeat(count: int) -> None:
-            cuda._sleep(cycles)
-            for _ in range(count):
-                self._call()
+            for _ in range(turns):  # in one session of the profiler, which takes longer to start than they do
+                cuda._sleep(cycles)
+                for _ in range(count):
+                    self._call()
+                self._device.synchronize()
 
-        return median(busy_seconds(repeat, calls) for _ in range(turns))
+        groups = after(sorted(device_events(repeat, calls, spins=True), key=interval), is_spin)
+        return median(busy_nanoseconds([interval(one) for one in group]) for group in groups) * 1e-9 / calls
 
     def cold(self) -> float:
         """Calls before each of which more is written than the cache holds."""
@@ -110,6 +114,17 @@ class Cupti:
         events.sort(key=interval)
         groups = between(events, is_spin)
         return median(busy_nanoseconds([interval(event) for event in group]) * 1e-9 for group in groups)
+
+
+def after(events: Sequence[Any], marks: Callable[[Any], bool]) -> list[list[Any]]:
+    """Events of each turn, in order of time: from a mark to the next."""
+    turns: list[list[Any]] = []
+    for event in events:
+        if marks(event):
+            turns.append([])
+        elif turns:
+            turns[-1].append(event)
+    return turns
 
 
 def between(events: Sequence[Any], marks: Callable[[Any], bool]) -> list[list[Any]]:
