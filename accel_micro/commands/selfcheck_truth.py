@@ -142,12 +142,12 @@ def read_kernels(device_name: str, budget_seconds: float, tell: Told) -> list[Ti
 
     from accel_micro.measure.sampling import opened
     from accel_micro.selfcheck.peers.reading import first_line, read_case
-    from accel_micro.selfcheck.peers.stopwatches import ours, stopwatches
+    from accel_micro.selfcheck.peers.stopwatches import Ours, stopwatches
     from accel_micro.selfcheck.peers.witnesses import Cupti
 
     begin, rows = perf_counter(), []
     with opened(device_name) as device, torch.inference_mode():
-        watches = [*ours(device), *stopwatches("cuda")]
+        watches = [*Ours(device).stopwatches, *stopwatches("cuda")]
         spin = device.spin()
         if spin is not None:
             call, known = spin

@@ -139,6 +139,9 @@ class Encoding:
         device.synchronize()
         return seconds / calls
 
+    def device_at_most(self) -> float:
+        raise QueueTooShort("torch.mps.Event stamps the host, so there is no clock of the device")
+
     def device_calls(self, block_seconds: float) -> int:
         raise QueueTooShort("torch.mps.Event stamps the host, so there is no clock of the device")
 

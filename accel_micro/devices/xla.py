@@ -203,6 +203,9 @@ class Tracing:
         device.synchronize()
         return seconds / calls
 
+    def device_at_most(self) -> float:
+        raise QueueTooShort("torch_xla has no clock of the device")
+
     def device_calls(self, block_seconds: float) -> int:
         raise QueueTooShort("torch_xla has no clock of the device")
 

@@ -19,6 +19,7 @@ REMEDIES: Final[dict[str, str]] = {
     "not linear": "time does not grow in a straight line with the calls; let the device cool, end other programs",
     "throttled": "the device's clock fell; cool it, or fix its clock below the limit (nvidia-smi -lgc)",
     "cache assumed": "nothing tells how large the last-level cache is; if it is larger, the inputs are not all cold",
+    "slow host": "the host ran slower than its full speed and nothing tells how much that matters; read `device` too",
 }
 """Every flag's name and what its reader can do about it."""
 

@@ -1,9 +1,10 @@
 """From a call and a device to a process: first call, warm-up, clocks in turns, samples with their flags."""
 
 import gc
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from statistics import median
 from typing import Any, Final
@@ -24,6 +25,8 @@ _NOISY: Final = 0.10
 _LOW_CLOCK: Final = 0.9
 _AGREEMENT: Final = 0.15
 _BENT: Final = 0.05
+_DEVICE_BOUND: Final = 0.8
+"""Of a call's time the device's share from which on it is the device that sets it. Both are rough; see `_floor`."""
 
 
 def measure(
@@ -91,6 +94,7 @@ class Sampler:
         self.throughput_over_larger: float | None = None
         self.device_interval: tuple[float, float] | None = None
         self._queue: Queue | None = None
+        self._device_at_most: float | None = None
         self._period = 1
         self.seen = Seen()
 
@@ -168,14 +172,21 @@ class Sampler:
         return processes, unreadable
 
     def _floor(self, reader: Reader, read: Mapping[str, Process]) -> float:
-        """Seconds per call that a faster host would not change: those of the device, as far as they are known."""
-        if reader.clock == "dispatch":
+        """Seconds per call that a faster host would not change: those of the device. Infinite where nothing tells them.
+
+        A time that the device set was once corrected for a slow host: a product of 4096³ on an H200, of which nothing
+        but throughput was read, came out at 1.4 times what the card can do.
+        """
+        device = self.device
+        if reader.clock == "dispatch" or device.on_cpu or not device.asynchronous:
             return 0.0
         if "device" in read:
             return read["device"].median_seconds
-        if "dispatch" in read and not self.device.on_cpu:
+        if self._device_at_most is not None:
+            return self._device_at_most
+        if "dispatch" in read and device.serial:
             return max(0.0, median(reader.seconds()) - read["dispatch"].raw_median_seconds)
-        return 0.0
+        return math.inf
 
     def _interval(self, read: Mapping[str, Process]) -> tuple[float, float] | None:
         """Bounds of the device's seconds per call where it has no clock and hardly works while calls are enqueued."""
@@ -217,6 +228,9 @@ class Sampler:
         readers: list[Reader] = []
         unreadable: dict[str, str] = {}
         tried: dict[str, float] = {}
+        if "device" in self.device.clocks and "device" not in clocks:
+            with suppress(QueueTooShort):
+                self._device_at_most = self._queue_of_call().device_at_most()
         for clock in sorted(clocks, key=("dispatch", "device", "throughput", "latency").index):
             try:
                 reader = self._reader(clock, by_device=self._device_bound(clock, tried))
@@ -232,9 +246,11 @@ class Sampler:
         """Device work is gated by the clock of the device, host work by the speed of the host."""
         if clock == "device":
             return True
-        if clock != "throughput" or not {"dispatch", "device"} <= tried.keys():
+        if clock != "throughput":
             return False
-        return tried["device"] >= tried["dispatch"]
+        if {"dispatch", "device"} <= tried.keys():
+            return tried["device"] >= tried["dispatch"]
+        return (self._device_at_most or 0.0) >= _DEVICE_BOUND * self._blocks.seconds_per_call
 
     def _reader(self, clock: str, by_device: bool) -> Reader:
         device = self.device
@@ -285,22 +301,28 @@ class Sampler:
             if not self.device.asynchronous or blocks.seconds_per_call >= SLOPE_PAYS_BELOW_SECONDS:
                 return calls, lambda: blocks.whole(calls), ()
             return calls, lambda: blocks.slope(calls), ()
-        if self._queue is None:
-            self._queue = self.device.queue(self.call, self._period)
-        queue = self._queue
+        queue = self._queue_of_call()
         if clock == "dispatch":
             calls = queue.dispatch_calls()
             return calls, lambda: queue.dispatch(calls), ()
         calls = queue.device_calls(BLOCK_SECONDS)
         return calls, lambda: queue.device(calls), tuple(Flag(*flag) for flag in queue.device_flags)
 
+    def _queue_of_call(self) -> Queue:
+        if self._queue is None:
+            self._queue = self.device.queue(self.call, self._period)
+        return self._queue
+
     # From blocks to a process
 
     def _process(self, reader: Reader, samples: int, floor: float) -> Process:
         """The samples of a reader. A host at full speed would not make the device faster: none falls below `floor`."""
         blocks = reader.blocks()
-        chosen = choose(blocks, samples, correct=not reader.by_device, floor=floor)
+        known = floor < math.inf
+        chosen = choose(blocks, samples, correct=known and not reader.by_device, floor=floor)
         flags = [*self._flags, *reader.flags]
+        if not known and not reader.by_device:
+            flags += self._uncorrected_flags(chosen.blocks)
         if 2 * chosen.corrected > samples:  # else the median is that of blocks at full speed
             slowest = min(block.speed for block in chosen.blocks)
             detail = f"{chosen.corrected} of {samples} samples, down to {100 * slowest:.0f} % speed"
@@ -333,6 +355,13 @@ class Sampler:
             probe={"reference": reader.reference, "median": median(reader.rates)},
             throttled=dict(held),
         )
+
+    def _uncorrected_flags(self, blocks: Sequence[Block]) -> Iterator[Flag]:
+        """Of times whose host was slow, and of which nobody knows how much is the host's."""
+        slow = [block.speed for block in blocks if block.slowest < FULL_SPEED]
+        if 2 * len(slow) > len(blocks):
+            detail = f"{len(slow)} of {len(blocks)} samples, down to {100 * min(slow):.0f} % speed"
+            yield Flag("slow host", detail)
 
     def _spread_flags(self, samples: tuple[float, ...], calls: int) -> Iterator[Flag]:
         centre = median(samples)

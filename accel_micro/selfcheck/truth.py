@@ -27,6 +27,10 @@ KERNELS: Final = (
 )
 
 
+MOVED: Final = 0.03
+"""Relative change of the witness around a reading from which on it does not know what the work took meanwhile."""
+
+
 @dataclass(frozen=True)
 class Reading:
     """What a harness read of a call.
@@ -35,13 +39,19 @@ class Reading:
         seconds: per call, as it reports them. truth: per call by the witness, beside the reading.
         regime: the same by the witness in the state in which the harness calls (cache flushed, or calls queued); 0
             where that is no other.
-        spent: seconds that the reading took.
+        spent: seconds that the reading took. moved: relative change of the witness from before it to after it.
     """
 
     seconds: float
     truth: float
     regime: float = 0.0
     spent: float = 0.0
+    moved: float = 0.0
+
+    @property
+    def is_steady(self) -> bool:
+        """The witness agreed with itself around it."""
+        return abs(self.moved) <= MOVED
 
     @property
     def error(self) -> float:
@@ -86,7 +96,7 @@ class Timed:
     def from_json(cls, data: Mapping[str, Any]) -> "Timed":
         """The inverse of `to_json`. Raises KeyError or TypeError where it is none."""
         readings = {
-            name: Reading(one["seconds"], one["truth"], one["regime"], one["spent"])
+            name: Reading(one["seconds"], one["truth"], one["regime"], one["spent"], one.get("moved", 0.0))
             for name, one in data["readings"].items()
         }
         return cls(**{**data, "readings": readings})
@@ -97,7 +107,8 @@ class Error:
     """A harness over the cases of a band.
 
     Attributes:
-        cases: that it read. refused: that it could not. middle: median of the sizes of its relative errors.
+        cases: that it read. refused: that it could not. unsteady: that it read while the work itself became faster or
+            slower; they are not among the cases. middle: median of the sizes of its relative errors.
         worst: the largest of them in size, with its sign, and `worst_case` whose it is.
         middle_in_regime: as `middle`, against the witness in the harness's own state.
         spent: median seconds of a reading.
@@ -112,6 +123,7 @@ class Error:
     worst_case: str
     middle_in_regime: float
     spent: float
+    unsteady: int = 0
 
 
 def errors(timed: Sequence[Timed], bands: Iterable[Band], harnesses: Sequence[str]) -> list[Error]:
@@ -120,15 +132,17 @@ def errors(timed: Sequence[Timed], bands: Iterable[Band], harnesses: Sequence[st
     for band in bands:
         among = [case for case in timed if band.has(case.unit_seconds)]
         for harness in harnesses:
-            read = [
+            finite = [
                 (one, case.name)
                 for case in among
                 if (one := case.readings.get(harness)) is not None and math.isfinite(one.error)
             ]
+            read = [(one, name) for one, name in finite if one.is_steady]
             refused = sum(harness in case.refused for case in among)
             if not read:
-                if refused:
-                    found.append(Error(harness, band.name, 0, refused, math.nan, math.nan, "", math.nan, 0.0))
+                if refused or finite:
+                    nothing = (math.nan, math.nan, "", math.nan, 0.0)
+                    found.append(Error(harness, band.name, 0, refused, *nothing, unsteady=len(finite)))
                 continue
             worst, worst_case = max(((one.error, name) for one, name in read), key=lambda pair: abs(pair[0]))
             found.append(
@@ -142,6 +156,7 @@ def errors(timed: Sequence[Timed], bands: Iterable[Band], harnesses: Sequence[st
                     worst_case,
                     median(abs(one.error_in_regime) for one, _ in read),
                     median(one.spent for one, _ in read),
+                    len(finite) - len(read),
                 )
             )
     return found

@@ -6,6 +6,7 @@ spin that notes its length. Harnesses that cannot be imported, and cases that fa
 
 import argparse
 import contextlib
+import gc
 import json
 import math
 import subprocess
@@ -29,6 +30,7 @@ from benchmarks.harness.clocks import prepared_case, usable
 FAMILIES = r"^(matmul|conv2d|attention|optimizer|pointwise)\."
 BUDGET_SECONDS = 300.0
 
+_AGREEMENT = 0.15
 _NVBENCH_SHARE = 0.2
 _NVBENCH_START_SECONDS = 25.0
 _NVBENCH = "cuda.bench"
@@ -145,19 +147,19 @@ def _cuda_case(
                 RuntimeError, ValueError
             ):  # no memory to flush with, or the profiler saw nothing
                 regimes[name] = read()
-        watches = _watches(device, budget_seconds, effort)
+        mine, watches = _watches(device, budget_seconds, effort)
         read_case(row, watches, call, cupti.plain, regimes, effort.together)
         row.unit_seconds = median(one.truth for one in row.readings.values()) / max(1.0, cupti.kernels)
-        row.facts = {"kernels": cupti.kernels, **regimes}
+        row.facts = {"kernels": cupti.kernels, **regimes, **mine.facts}
     return row
 
 
-def _watches(device: Any, budget_seconds: float, effort: Effort) -> list[Any]:
-    """Who reads a case: ours, then the others."""
-    from accel_micro.selfcheck.peers.stopwatches import ours, stopwatches
+def _watches(device: Any, budget_seconds: float, effort: Effort) -> tuple[Any, list[Any]]:
+    """Ours, and all who read a case: ours, then the others."""
+    from accel_micro.selfcheck.peers.stopwatches import Ours, stopwatches
 
-    mine = ours(device, effort.seconds or budget_seconds, brief=effort.brief)
-    return [*mine, *stopwatches("cuda", brief=effort.brief)]
+    mine = Ours(device, effort.seconds or budget_seconds, brief=effort.brief)
+    return mine, [*mine.stopwatches, *stopwatches("cuda", brief=effort.brief)]
 
 
 def _cuda(options: argparse.Namespace, budget: Budget) -> list[Timed]:
@@ -193,6 +195,11 @@ def _cuda(options: argparse.Namespace, budget: Budget) -> list[Timed]:
                 print("the device refuses all further work in this process", flush=True)
                 break
             continue
+        if (
+            not gc.get_freeze_count()
+        ):  # torch's own objects, all imported now, make each later collection 0.2 s long
+            gc.collect()
+            gc.freeze()
         rows.append(row)
         _print_row(row, perf_counter() - start)
         if not (alive := usable(options.device)):
@@ -203,7 +210,7 @@ def _cuda(options: argparse.Namespace, budget: Budget) -> list[Timed]:
         for place, row in enumerate(again):
             time_for_it = Budget((budget.left - reserved) / (len(again) - place))
             with _on_cuda(by_name[row.name], classes, options.device, effort) as (device, call, cupti):
-                watches = _watches(device, profile.budget_seconds, effort)
+                _, watches = _watches(device, profile.budget_seconds, effort)
                 repeat_case(row, watches, call, options.repeats, time_for_it)
                 row.again["CUPTI"] = [cupti.plain() for _ in range(options.repeats)]
             print(f"read again {len(row.again['CUPTI'])} times: {row.name}", flush=True)
@@ -351,6 +358,17 @@ def _print_row(row: Timed, seconds: float) -> None:
     print(f"{row.name}: {1e6 * truth:.2f} µs; {read}{refused} ({seconds:.1f} s)", flush=True)
 
 
+def _print_agreement(rows: Sequence[Timed]) -> None:
+    """Our three clocks against each other."""
+    ratios = sorted(row.facts["over_larger"] for row in rows if "over_larger" in row.facts)
+    if ratios:
+        within = sum(abs(ratio - 1) <= _AGREEMENT for ratio in ratios)
+        print(
+            f"our throughput ÷ the larger of dispatch and device: {within} of {len(ratios)} cases within "
+            f"{100 * _AGREEMENT:.0f} %, median {median(ratios):.3f}, {ratios[0]:.3f} to {ratios[-1]:.3f}"
+        )
+
+
 def print_table(rows: Sequence[Timed], bands: Sequence[Band], harnesses: Sequence[str]) -> None:
     """Errors by band and harness, why harnesses refused, and the spread of what was read again."""
     table = errors(rows, bands, harnesses)
@@ -361,18 +379,20 @@ def print_table(rows: Sequence[Timed], bands: Sequence[Band], harnesses: Sequenc
         count = sum(band.has(row.unit_seconds) for row in rows)
         print(f"\n{band.name}: {count} cases")
         print(
-            f"{'harness':28s} {'cases':>5s} {'refused':>7s} {'median error':>12s} {'in its state':>12s} "
-            f"{'worst':>9s} {'s a reading':>11s}"
+            f"{'harness':28s} {'cases':>5s} {'refused':>7s} {'unsteady':>8s} {'median error':>12s} "
+            f"{'in its state':>12s} {'worst':>9s} {'s a reading':>11s}"
         )
         for one in among:
             print(
-                f"{one.harness:28s} {one.cases:5d} {one.refused:7d} {100 * one.middle:10.2f} % "
+                f"{one.harness:28s} {one.cases:5d} {one.refused:7d} {one.unsteady:8d} {100 * one.middle:10.2f} % "
                 f"{100 * one.middle_in_regime:10.2f} % {100 * one.worst:+7.1f} % {one.spent:11.2f}  {one.worst_case}"
             )
     print(
         "\nmedian error: of the sizes, against the witness as the host calls; in its state: against the witness "
-        "with calls queued, or with the cache flushed, where the harness does so"
+        "with calls queued, or with the cache flushed, where the harness does so; unsteady: the work itself became "
+        "faster or slower meanwhile, and these are not counted; ours are read together, all of it told with the first"
     )
+    _print_agreement(rows)
     reasons = Counter((name, reason) for row in rows for name, reason in row.refused.items())
     for (name, reason), count in reasons.most_common():
         print(f"  {name} refused {count}: {reason}")

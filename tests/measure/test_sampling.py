@@ -7,6 +7,7 @@ import pytest
 
 from accel_micro.measure import SAMPLES, Implausible
 from accel_micro.measure.gate import TYPICAL_FULL_SPEED
+from accel_micro.measure.process import Process
 from accel_micro.measure.sampling import BLOCK_SECONDS, Sampler
 from tests.fake import Clock, FakeDevice
 
@@ -172,3 +173,52 @@ def test_a_clock_that_is_not_offered_or_not_known_is_refused_in_words() -> None:
         ValueError, match="unknown clock 'wall'; known: throughput, latency, dispatch, device"
     ):
         sampler.read("wall")
+
+
+class Behind:
+    """The queue of a device on paper, of which only the upper bound is asked."""
+
+    device_flags = ()
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def device_at_most(self) -> float:
+        return self._seconds
+
+
+class WithQueue(FakeDevice):
+    clocks = ("throughput", "latency", "dispatch", "device")
+
+    def queue(self, call: object, period: int = 1) -> Behind:  # type: ignore[override]
+        return Behind(self.device_seconds)
+
+
+def _on_a_slow_host(kind: type[FakeDevice], host: float, device: float) -> Process:
+    sampler_of(FakeDevice(Clock(), host_seconds=20e-6)).read("throughput")  # leaves the full speed behind
+    slow = Clock(speed=lambda seconds: 1 / 1.8)
+    fake = kind(slow, host_seconds=host, device_seconds=device, asynchronous=True)
+    return sampler_of(fake).read("throughput")
+
+
+def test_a_time_that_the_device_sets_is_not_corrected_for_a_slow_host() -> None:
+    process = _on_a_slow_host(WithQueue, 10e-6, 50e-6)
+    assert process.median_seconds == pytest.approx(50e-6, rel=0.01)
+    assert process.flags == ()
+
+
+def test_a_time_that_the_host_sets_is_corrected_down_to_that_of_the_device() -> None:
+    free = _on_a_slow_host(WithQueue, 20e-6, 1e-6)
+    assert 20e-6 < free.median_seconds < 28e-6
+    held = _on_a_slow_host(WithQueue, 20e-6, 28e-6)
+    assert held.raw_median_seconds == pytest.approx(36e-6, rel=0.01)
+    assert held.median_seconds == pytest.approx(28e-6, rel=0.01)
+
+
+@pytest.mark.parametrize(("host", "device", "read"), [(10e-6, 50e-6, 50e-6), (20e-6, 1e-6, 36e-6)])
+def test_where_nothing_tells_how_long_the_device_takes_nothing_is_corrected(
+    host: float, device: float, read: float
+) -> None:
+    process = _on_a_slow_host(FakeDevice, host, device)
+    assert process.median_seconds == pytest.approx(read, rel=0.01)
+    assert [str(flag) for flag in process.flags] == ["slow host (20 of 20 samples, down to 56 % speed)"]

@@ -53,6 +53,8 @@ def _is_tensors(value: Any) -> bool:
 def _scalar(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
+    if isinstance(value, (torch.UntypedStorage, torch.TypedStorage)):  # as text it would print every byte
+        return "storage"
     return str(value).removeprefix("torch.")
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from statistics import median
 from typing import Any, Final, Literal
 
-from accel_micro.devices.base import Call
+from accel_micro.devices.base import Call, QueueTooShort
 
 Regime = Literal["", "queued", "cold"]
 
@@ -148,34 +148,59 @@ def named(kind: str) -> dict[str, Stopwatch]:
     return {one.name: one for one in stopwatches(kind)}
 
 
-def read_ours(
-    device: Any, call: Call, clock: str, budget_seconds: float, samples: int | None = None
-) -> float:
-    """Our own clock, with a warm-up of its own, as a case of the suite is read; fewer samples where they are given."""
-    from accel_micro.measure.process import SAMPLES
-    from accel_micro.measure.sampling import Sampler
+class Ours:
+    """Our clocks of a device that is inside its session, read in turns after one warm-up, as a case of the suite is.
 
-    sampler = Sampler(device, call, budget_seconds)
-    return sampler.read(clock, samples or SAMPLES).median_seconds
+    The first that is asked reads all, and what the others then say costs no time; asked again, each is read anew.
 
+    Attributes:
+        facts: of the last reading: seconds of dispatch, and throughput over the larger of dispatch and device, where
+            these were read.
+    """
 
-def ours(device: Any, budget_seconds: float = 0.75, *, brief: bool = False) -> list[Stopwatch]:
-    """Our clocks of a device that is inside its session; the brief ones take a quarter of the samples."""
-    clocks = [clock for clock in ("device", "throughput") if clock in device.clocks]
-    return [
-        Stopwatch(
-            f"ours, {clock}",
-            "a graph of calls behind a busy queue, between events"
-            if clock == "device"
-            else "calls back to back; the slope over n and 3n where they are queued",
-            partial(
-                read_ours,
-                device,
-                clock=clock,
-                budget_seconds=budget_seconds,
-                samples=_BRIEF_SAMPLES if brief else None,
-            ),
-            "queued" if clock == "device" else "",
-        )
-        for clock in clocks
-    ]
+    def __init__(self, device: Any, budget_seconds: float = 0.75, *, brief: bool = False) -> None:
+        self._device = device
+        self._budget_seconds = budget_seconds
+        self._samples = _BRIEF_SAMPLES if brief else None
+        self._clocks = [clock for clock in ("dispatch", "device", "throughput") if clock in device.clocks]
+        self._call: Call | None = None
+        self._read: dict[str, float] = {}
+        self._unreadable: dict[str, str] = {}
+        self.facts: dict[str, float] = {}
+
+    @property
+    def stopwatches(self) -> list[Stopwatch]:
+        """Those that a witness can be held against: the device clock and throughput, as far as there are such."""
+        done = {
+            "device": "a graph of calls behind a busy queue, between events",
+            "throughput": "calls back to back; the slope over n and 3n where they are queued",
+        }
+        return [
+            Stopwatch(
+                f"ours, {clock}",
+                done[clock],
+                partial(self.read, clock),
+                "queued" if clock == "device" else "",
+            )
+            for clock in done
+            if clock in self._clocks
+        ]
+
+    def read(self, clock: str, call: Call) -> float:
+        """Median seconds per call. Raises QueueTooShort, and what the call raises."""
+        if call is not self._call or clock not in {*self._read, *self._unreadable}:
+            self._read_all(call)
+        if clock in self._unreadable:
+            raise QueueTooShort(self._unreadable.pop(clock))
+        return self._read.pop(clock)
+
+    def _read_all(self, call: Call) -> None:
+        from accel_micro.measure.process import SAMPLES
+        from accel_micro.measure.sampling import Sampler
+
+        self._call = call
+        sampler = Sampler(self._device, call, self._budget_seconds)
+        processes, self._unreadable = sampler.read_together(self._clocks, self._samples or SAMPLES)
+        self._read = {clock: process.median_seconds for clock, process in processes.items()}
+        found = {"dispatch": self._read.get("dispatch"), "over_larger": sampler.throughput_over_larger}
+        self.facts = {name: value for name, value in found.items() if value is not None}

@@ -3,7 +3,13 @@
 import torch
 from torch import nn
 
-from accel_micro.explain.capturing.describing import convolution_backend, described, is_view, subnormal_share
+from accel_micro.explain.capturing.describing import (
+    convolution_backend,
+    described,
+    is_view,
+    scalars_of,
+    subnormal_share,
+)
 from accel_micro.explain.capturing.recording import Recording, Timing, Where, record
 from accel_micro.models import build
 from tests.explain import planted
@@ -147,3 +153,11 @@ def test_a_custom_function_is_no_obstacle() -> None:
     layer = nn.Linear(4, 4)
     structure = record(lambda: Double.apply(layer(torch.ones(2, 4))).sum().backward(), layer)  # type: ignore[no-untyped-call]
     assert [call.phase for call in structure.calls if "mul" in str(call.func)] == ["forward", "backward"]
+
+
+def test_a_storage_among_the_arguments_is_named_and_not_printed() -> None:
+    storage = torch.zeros(1000).untyped_storage()
+    typed = torch.TypedStorage(wrap_storage=storage, dtype=torch.float32, _internal=True)
+    assert scalars_of((torch.zeros(2), storage, 0, 0.5), {"source": typed}) == (
+        "storage, 0, 0.5, source=storage"
+    )
