@@ -165,7 +165,7 @@ def _shortest(device: Device, queue: Queue) -> float:
     """Least seconds per call: of long blocks, taken to the full clock, and of bursts with a rest before each.
 
     A large product draws more than a card's power at once, and the driver may report the full clock without a reason
-    to hold it down meanwhile: long blocks of TF32 alone left the peak of an H200 1.2 times too low.
+    to hold it down meanwhile.
     """
     calls = queue.device_calls(10e-3)
     blocks = min(queue.device(calls) for _ in range(5)) / _full_clock(device)
