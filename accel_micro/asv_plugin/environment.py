@@ -29,7 +29,7 @@ from accel_micro.asv_plugin.state import TOOL
 from accel_micro.builds import Build, Ledger, Target, Wheel, choose_wheel, installed_torch
 from accel_micro.builds.ahead import Job
 from accel_micro.builds.disk import human_bytes
-from accel_micro.builds.environments import Environments, Lease
+from accel_micro.builds.environments import Environments, Lease, installed_words
 from accel_micro.builds.index import BadIndex
 from accel_micro.builds.installed import TorchNotInstalled
 from accel_micro.builds.installing import (
@@ -62,6 +62,8 @@ _MISSING: Final = (
     "print(*[name for name in sys.argv[1:] if importlib.util.find_spec(name) is None])"
 )
 _PACKAGE: Final = ".accel_micro"
+_AHEAD: Final = 2
+"""Builds that are made ahead of the one that is asked for."""
 
 
 class TorchEnvironment(asv.environment.Environment):  # type: ignore[misc]
@@ -99,7 +101,7 @@ class TorchEnvironment(asv.environment.Environment):  # type: ignore[misc]
         ]
         if nvidia.watched():  # whoever watches clocks with the installed torch does so with all builds
             extra.append(NVML)
-        self._store = Environments.below(Path(conf.env_dir), beside=(*BESIDE, *extra), say=_say)
+        self._store = Environments.below(Path(conf.env_dir), beside=(*BESIDE, *extra), say=say)
         self._leases: dict[str, Lease] = {}
         self._executable: Path | None = None
         self._known: dict[Path, tuple[str, str] | None] = {}
@@ -162,7 +164,7 @@ class TorchEnvironment(asv.environment.Environment):  # type: ignore[misc]
         except NoEnvironment as error:
             if run is not None:
                 run.unmeasured[build_id] = str(error)
-                _say(str(error), log.error)
+                say(str(error), log.error)
             raise
 
     def _switch(self, ledger: Ledger, build: Build) -> None:
@@ -173,6 +175,8 @@ class TorchEnvironment(asv.environment.Environment):  # type: ignore[misc]
             self._run_from(build, source.parent.parent, source)
             return
         run = state.active()
+        if run is not None:
+            self._make_ahead(run, ledger, build, source)
         try:
             lease = self._store.acquire(source, self._interpreter, retry=_retry())
         except NotInstalled as error:
@@ -190,10 +194,27 @@ class TorchEnvironment(asv.environment.Environment):  # type: ignore[misc]
         self._run_from(build, made.folder, made.python)
         _note_facts(ledger, source, made.facts)
         ahead = run is not None and run.ahead is not None and run.ahead.taken(made.name)
+        if ahead:
+            say(installed_words(made.facts))
         if made.made_now or ahead:
             if run is not None:
                 run.installs.append(install_line(build.id, self.name, source, made.facts))
             self._keep_below_limit()
+
+    def _make_ahead(self, run: state.Run, ledger: Ledger, build: Build, source: Wheel) -> None:
+        """Have environments of builds beside it in a range made together with this one's, until it is measured.
+
+        What is new costs a download, a core that unpacks, and one that imports torch for the first time: two builds
+        made at once take hardly longer than one.
+        """
+        if run.ahead is None or build.id not in run.expected:
+            return
+        run.ahead.finish(self._store.name(source, self._interpreter))
+        place = run.expected.index(build.id)
+        # asv goes through the range in either direction, and what it has behind it is made already.
+        near = sorted(range(len(run.expected)), key=lambda other: abs(other - place))[1 : 1 + 2 * _AHEAD]
+        jobs = [self.job(ledger, self._repo.build(run.expected[other])) for other in near]
+        run.ahead.want([job for job in jobs if job is not None and job.is_open][:_AHEAD])
 
     def source_of(self, ledger: Ledger, build: Build) -> Wheel | Path:
         """The wheel to install for a build, or the interpreter that has it already.
@@ -326,7 +347,7 @@ class TorchEnvironment(asv.environment.Environment):  # type: ignore[misc]
             return
         if done.removed:
             names = ", ".join(removed.version for removed in done.removed)
-            _say(f"Removed environments not used for longest: torch {names}")
+            say(f"Removed environments not used for longest: torch {names}")
         if done.after_bytes > done.limit_bytes:
             log.warning(
                 f"Environments in use take {human_bytes(done.after_bytes)},"
@@ -348,7 +369,8 @@ def _note_facts(ledger: Ledger, wheel: Wheel, facts: Facts) -> None:
             ledger.remember_all([replace(wheel, git_version=facts.git_version)])
 
 
-def _say(line: str, how: Callable[[str], None] | None = None) -> None:
+def say(line: str, how: Callable[[str], None] | None = None) -> None:
+    """Tell the user, by `log.info` unless said otherwise."""
     # asv is told to be quiet while it installs, but a download of gigabytes should not look like a hang.
     with log.set_level("INFO"):
         (how or log.info)(line)

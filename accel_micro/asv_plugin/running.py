@@ -7,10 +7,11 @@ given, and it runs once for each branch of the configuration.
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import asv.environment
 import asv.repo
+import asv.util
 from asv.commands.find import Find
 from asv.commands.run import Run
 from asv.console import log
@@ -18,11 +19,15 @@ from asv.repo import NoSuchNameError
 from asv.util import UserError
 
 from accel_micro.asv_plugin import choosing, patching, state
-from accel_micro.asv_plugin.environment import TorchEnvironment
+from accel_micro.asv_plugin.environment import TorchEnvironment, say
 from accel_micro.asv_plugin.errors import EnvironmentLacks, WrongUse
 from accel_micro.asv_plugin.repo import HEAD, TorchRepo
 from accel_micro.asv_plugin.state import TOOL
 from accel_micro.asv_plugin.syncing import sync
+from accel_micro.builds.ahead import Ahead
+
+_MAY_SKIP: Final = ("skip_successful", "skip_failed", "skip_existing_commits")
+"""Options of asv's with which it leaves builds out, so that they would be made ahead for nothing."""
 
 
 def install() -> None:
@@ -126,6 +131,11 @@ def _for_builds(
     if options.get("interleave_rounds") is None:
         options["interleave_rounds"] = not options.get("dry_run")
     live.interleaved = options["interleave_rounds"]
+    if len(ids) > 1 and not any(options.get(name) for name in _MAY_SKIP):
+        steps = options.get("steps")
+        live.expected = tuple(asv.util.pick_n(list(ids), steps) if steps else ids)
+        live.ahead = Ahead(say)
+        live.at_end.callback(live.ahead.close)
     if not options.get("dry_run"):
         repo.ledger.remember_all([repo.build(build_id) for build_id in ids])
     return conf, ids, options

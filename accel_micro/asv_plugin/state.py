@@ -74,7 +74,8 @@ class Run:
         interleaved: rounds go over all builds in turn, so their environments are used to the end.
         cards: fingerprints of the cards that are measured, by kind of device, where they are known.
         unmeasured: id of a build that could not be measured → why.
-        ahead: makes environments before they are asked for, where somebody has it done.
+        ahead: makes environments before they are asked for, where somebody has it done. expected: ids of the builds
+            of a range, in order, where those are made ahead.
         installs: lines about installations that are not written yet, see `results.installs`.
         at_end: what is called when the session ends.
     """
@@ -101,6 +102,7 @@ class Run:
     cards: dict[str, str] = field(default_factory=dict)
     unmeasured: dict[str, str] = field(default_factory=dict)
     ahead: Ahead | None = None
+    expected: tuple[str, ...] = ()
     installs: list[dict[str, Any]] = field(default_factory=list)
     at_end: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     batch: Batch | None = None

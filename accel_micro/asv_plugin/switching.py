@@ -29,6 +29,8 @@ def _run_build(original: Callable[..., Any]) -> Callable[..., Any]:
         with state.running() as run:
             try:
                 env.switch_to(results.commit_hash)  # asv has done so, but with --parallel in another process
+                if run.ahead is not None:
+                    run.ahead.go_on()
                 ask_server(run, env, benchmarks.benchmark_dir, options.get("launch_method"))
                 selection.report_of(env)
             except DeviceBusy:
@@ -38,6 +40,9 @@ def _run_build(original: Callable[..., Any]) -> Callable[..., Any]:
                     run.unmeasured[results.commit_hash] = str(error)
                     log.error(str(error))
                 return _give_up(run, benchmarks, results)
+            finally:
+                if run.ahead is not None:
+                    run.ahead.pause()  # from here on something is timed
             write_installs(run, results)
             return original(benchmarks, env, results=results, **options)
 

@@ -77,6 +77,15 @@ class Lease:
         self.release()
 
 
+def installed_words(facts: Facts) -> str:
+    """What making an environment took, a sentence."""
+    return (
+        f"Installed torch {facts.version} in {facts.uv_seconds + facts.check_seconds:.1f} s "
+        f"({facts.uv_seconds:.1f} s of it by uv): {human_bytes(facts.own_bytes)} "
+        f"besides {human_bytes(facts.shared_bytes)} linked from uv's cache"
+    )
+
+
 class Environments:
     """The environments in a folder, on this machine's own disk: others may use them at the same time.
 
@@ -221,11 +230,7 @@ class Environments:
             self._remember_broken(name, wheel, error)
             raise
         self._broken_path(name).unlink(missing_ok=True)
-        self._say(
-            f"Installed torch {facts.version} in {facts.uv_seconds + facts.check_seconds:.1f} s "
-            f"({facts.uv_seconds:.1f} s of it by uv): {human_bytes(facts.own_bytes)} "
-            f"besides {human_bytes(facts.shared_bytes)} linked from uv's cache"
-        )
+        self._say(installed_words(facts))
         return True
 
     def remove(self, name: str) -> None:

@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,40 @@ def test_torch_is_imported_once_for_a_build_that_is_there(builds: Builds) -> Non
     assert imports(2) == {"prepare": 1, "'run'": 1}
 
 
+def test_the_next_builds_are_made_beside_and_never_while_something_is_timed(builds: Builds) -> None:
+    log = builds.suite.path / "order"
+    note = f"""
+import sys, time
+def note(what):
+    with open({str(log)!r}, "a") as file:
+        file.write(what + "\\n")
+if sys.argv[:1] == ["-c"] and sys.flags.isolated:  # imported for the first time, by whoever installs it
+    for _ in range(20):
+        note("import " + __version__[13:21])
+        time.sleep(0.02)
+"""
+    for day in (1, 2, 3, 4):
+        builds.nightly(day, init=INIT.format(seconds=FAST) + note)
+    timed = """    torch.note("begin")
+    for _ in range(20):
+        torch.time.sleep(0.02)
+    torch.note("end")
+    values"""
+    ops = builds.suite.path / "benchmarks" / "ops.py"
+    ops.write_text(ops.read_text().replace("    values", timed, 1))
+    done = builds.asv("run", "20261031..20261104", "-a", "rounds=1")
+    assert done.code == 0, done.output
+    assert sorted(builds.results()) == [f"202611{day:02}" for day in (1, 2, 3, 4)]
+    assert done.output.count("Installed torch") == 4
+    assert "ready ahead; it pauses while something is measured" in done.output
+    lines = log.read_text().split("\n")
+    imports = [line for line in lines if line.startswith("import")]
+    assert len(imports) == 4 * 20
+    assert [line for line, _ in groupby(imports)] != sorted(set(imports)), "two at once"
+    timing = "".join("b" if line == "begin" else "e" if line == "end" else "i" for line in lines if line)
+    assert timing.count("be") == 4, f"something was imported while something was timed: {timing}"
+
+
 def test_what_is_broken_or_missing_costs_itself(builds: Builds) -> None:
     for day in (1, 2, 3, 4, 6, 7, 8):
         builds.nightly(day)
@@ -129,7 +164,8 @@ def test_what_is_broken_or_missing_costs_itself(builds: Builds) -> None:
     assert before.read_text() == content, "what was measured before stays"
     assert "Left out: no wheel of torch 2.15.0.dev20261105 is known for Python" in done.output
     assert re.search(r"Left out: .*20261108.*is no longer at file:", done.output), done.output
-    assert done.output.count("Installing") == 5, "what failed is not tried again in the next round"
+    tried = done.output.count("Installing") + done.output.count("ready ahead")
+    assert tried == 5, "what failed is not tried again in the next round"
     for day, why in (
         (3, "zip|archive|directory record"),
         (4, r"torch\.__version__ says 2\.14\.0"),
