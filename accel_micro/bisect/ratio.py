@@ -118,7 +118,8 @@ def _start(
 ) -> tuple[float, float]:
     """Where to lay the first grid: its middle and half its width."""
     if coarse is not None:
-        best = int(coarse.argmax())
+        # By what lies around a step, not by its density: that of the smallest is large, since they are close together.
+        best = int((coarse + np.log(np.abs(hypotheses.steps))).argmax())
         return float(hypotheses.steps[best]), 0.5 * abs(float(hypotheses.steps[best]))
     apart = np.array([np.median(values[bad]) - np.median(values[~bad]) for values, bad in blocks])
     spread = float(np.sqrt((noise.sum(axis=1) * hypotheses.noises**2).sum()))

@@ -75,3 +75,12 @@ def test_an_interval_is_as_wide_as_is_asked_for() -> None:
     usual, wide = (step_ratio(blocks, NOISE, GRID, tail=tail) for tail in (0.025, 0.0075))
     assert wide.low < usual.low < usual.value < usual.high < wide.high
     assert wide.value == pytest.approx(usual.value, rel=1e-3)  # another grid
+
+
+def test_one_block_of_which_a_value_strayed_is_not_taken_for_no_step() -> None:
+    values = np.log([0.2899, 0.05635, 0.05766, 0.4314])
+    likely = np.exp(-0.5 * (np.log(GRID.noises / 0.14) / 0.3) ** 2)
+    noise = likely[:, None] * np.array([0.51, 0.39, 0.1])
+    prior = np.where(GRID.steps < 0.45, 0.016, 0.088)  # a large step, and perhaps one that others undo
+    ratio = step_ratio([(values, np.array([True, False, False, True]))], noise, GRID, prior)
+    assert 4 < ratio.value < 8
