@@ -195,9 +195,7 @@ def _cuda(options: argparse.Namespace, budget: Budget) -> list[Timed]:
                 print("the device refuses all further work in this process", flush=True)
                 break
             continue
-        if (
-            not gc.get_freeze_count()
-        ):  # torch's own objects, all imported now, make each later collection 0.2 s long
+        if not gc.get_freeze_count():  # torch, all of it imported now, makes each later collection 0.2 s long
             gc.collect()
             gc.freeze()
         rows.append(row)

@@ -132,6 +132,5 @@ def between(events: Sequence[Any], marks: Callable[[Any], bool]) -> list[list[An
 
     The last call has no flush behind it.
     """
-    places = [place for place, event in enumerate(events) if marks(event)]
-    ends = [place - 1 for place in places[1:]] + [len(events)]
-    return [list(events[place + 1 : end]) for place, end in zip(places, ends, strict=False)]
+    turns = after(events, marks)
+    return [turn[:-1] for turn in turns[:-1]] + turns[-1:]
