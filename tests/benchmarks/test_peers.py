@@ -36,6 +36,12 @@ def test_a_harness_that_raises_costs_itself_alone() -> None:
     assert row.readings["cold"].error_in_regime == pytest.approx(0.2)
 
 
+def test_a_call_of_which_the_witness_sees_nothing_is_read_all_the_same() -> None:
+    row = Timed("a.x")
+    read_case(row, [Stopwatch("first", "", lambda call: 5e-6)], lambda: None, lambda: 0.0, {})
+    assert row.readings["first"].seconds == 5e-6 and row.readings["first"].is_steady
+
+
 def test_the_witness_is_read_once_for_harnesses_that_are_read_together() -> None:
     row = Timed("a.x")
     order: list[str] = []

@@ -37,15 +37,20 @@ def read_case(
     for first in range(0, len(watches), together):
         among = watches[first : first + together]
         read, after = _read_some(row, among, call), truth()
-        if abs(after / before - 1) > MOVED:
+        if abs(_moved(before, after)) > MOVED:
             before = after
             read, after = _read_some(row, among, call), truth()
         for name, (seconds, regime, spent) in read.items():
-            moved = after / before - 1
+            moved = _moved(before, after)
             row.readings[name] = Reading(
                 seconds, (before + after) / 2, regimes.get(regime, 0.0), spent, moved
             )
         before = after
+
+
+def _moved(before: float, after: float) -> float:
+    """Relative change; 0 of what takes no time, such as a call that launches no kernel."""
+    return after / before - 1 if before > 0 else 0.0
 
 
 def _read_some(
