@@ -1,6 +1,7 @@
 """What torch.profiler (CUPTI) reads of kernels and copies on CUDA, without what it reads of itself."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from accel_micro.devices.base import Call
@@ -49,6 +50,23 @@ def busy_nanoseconds(intervals: list[tuple[int, int]]) -> int:
     return busy
 
 
+def shared_nanoseconds(intervals: Sequence[tuple[int, int]]) -> list[float]:
+    """Of each interval, what lies in several shared evenly among them; together as long as their union."""
+    changes: Counter[int] = Counter()
+    for start, stop in intervals:
+        changes[start] += 1
+        changes[stop] -= 1
+    shares: dict[int, float] = {}  # what an interval has had until then that was there from the first
+    so_far, running, before = 0.0, 0, 0
+    for time in sorted(changes):
+        if running:
+            so_far += (time - before) / running
+        shares[time] = so_far
+        running += changes[time]
+        before = time
+    return [shares[stop] - shares[start] for start, stop in intervals]
+
+
 def device_intervals(repeat: Callable[[int], None], calls: int) -> list[tuple[int, int]]:
     """When each kernel and copy of these calls began and ended, nanoseconds."""
     return [interval(event) for event in device_events(repeat, calls)]
@@ -57,7 +75,6 @@ def device_intervals(repeat: Callable[[int], None], calls: int) -> list[tuple[in
 def device_events(repeat: Callable[[int], None], calls: int, *, spins: bool = False) -> list[Any]:
     """The profiler's events of the device, without annotations and, unless asked for, spins."""
     import torch
-    from torch.autograd import DeviceType  # type: ignore[attr-defined]
     from torch.profiler import ProfilerActivity
 
     def run() -> None:
@@ -65,13 +82,14 @@ def device_events(repeat: Callable[[int], None], calls: int, *, spins: bool = Fa
         torch.cuda.synchronize()
 
     torch.cuda.synchronize()
-    return [
-        event
-        for event in events_of(run, ProfilerActivity.CUDA)
-        if event.device_type() == DeviceType.CUDA
-        and not _is_annotation(event)
-        and (spins or not is_spin(event))
-    ]
+    return [event for event in launched(events_of(run, ProfilerActivity.CUDA)) if spins or not is_spin(event)]
+
+
+def launched(events: Iterable[Any]) -> list[Any]:
+    """Kernels and copies among a profiler's events."""
+    from torch.autograd import DeviceType  # type: ignore[attr-defined]
+
+    return [event for event in events if event.device_type() == DeviceType.CUDA and not _is_annotation(event)]
 
 
 def is_spin(event: Any) -> bool:

@@ -7,8 +7,8 @@ from typing import Any
 from accel_micro.devices.base import quiet_stderr
 
 
-def events_of(run: Callable[[], None], activity: Any) -> list[Any]:
-    """Kineto's events of a run, of one of torch's `ProfilerActivity`.
+def events_of(run: Callable[[], None], *activities: Any) -> list[Any]:
+    """Kineto's events of a run, of these of torch's `ProfilerActivity`.
 
     Raises:
         RuntimeError: the profiler cannot be used, or has no results.
@@ -17,7 +17,7 @@ def events_of(run: Callable[[], None], activity: Any) -> list[Any]:
 
     with quiet_stderr(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch 2.11 warns of events of earlier cycles, and here is only one
-        with profile(activities=[activity]) as profiler:
+        with profile(activities=list(activities)) as profiler:
             run()
     results: Any = profiler.profiler.kineto_results if profiler.profiler is not None else None
     if results is None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch.autograd import DeviceType
 
 from accel_micro.devices import cuda_profiler
@@ -74,3 +76,18 @@ def test_spins_are_seen_where_they_are_asked_for(events: list[Event]) -> None:
     found = cuda_profiler.device_events(lambda count: None, 1, spins=True)
     assert [cuda_profiler.is_spin(event) for event in found] == [True, False]
     assert [interval(event) for event in found] == [(0, 5_000), (6_000, 7_000)]
+
+
+def test_kernels_beside_each_other_share_the_time() -> None:
+    assert cuda_profiler.shared_nanoseconds([(0, 10), (4, 8), (20, 23)]) == [8.0, 2.0, 3.0]
+    assert cuda_profiler.shared_nanoseconds([(5, 5), (0, 6), (0, 6)]) == [0.0, 3.0, 3.0]
+    assert cuda_profiler.shared_nanoseconds([]) == []
+
+
+@given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 300)).map(lambda pair: (pair[0], sum(pair)))))
+def test_shares_are_together_as_long_as_something_ran(intervals: list[tuple[int, int]]) -> None:
+    shares = cuda_profiler.shared_nanoseconds(intervals)
+    assert sum(shares) == pytest.approx(cuda_profiler.busy_nanoseconds(intervals))
+    assert all(
+        -1e-9 <= share <= stop - start + 1e-9 for share, (start, stop) in zip(shares, intervals, strict=True)
+    )
