@@ -18,12 +18,13 @@ from time import perf_counter
 from typing import Any, Final
 
 from accel_micro.explain.capturing.counting import Counts, finite
-from accel_micro.explain.capturing.turns import TURNS, Block, Turn, chosen, in_place
+from accel_micro.explain.capturing.turns import FEWEST_OF_LONG, TURNS, Block, Turn, chosen, in_place
 from accel_micro.explain.capturing.watching import Bracketed, Profiled, Watched
 from accel_micro.explain.setting import Setting
 from accel_micro.measure import throttling
 
 _WARM_STEPS: Final = 3
+_LONG_STEP_SECONDS: Final = 10.0  # beside it what a first step pays and a core's changes of speed are small
 _BLOCK_SECONDS: Final = 50e-3
 _MOST_STEPS: Final = 50
 _REPLAY_BYTES_SHARE: Final = 0.25
@@ -102,10 +103,12 @@ class _Process:
                 "problems": self.problems,
             }
         for _ in range(_WARM_STEPS):
-            last = self._timed(1)
+            if (last := self._timed(1)) > _LONG_STEP_SECONDS:
+                break
         structure = self._structure() if self.job["ops"] else None
         with _collector_paused():
-            last = min(last, *(self._timed(1) for _ in range(2)))
+            if last <= _LONG_STEP_SECONDS:
+                last = min(last, *(self._timed(1) for _ in range(2)))
             snapshot = self._snapshot() if self.training else None
             reading = self._turns(structure, snapshot, last)
         self._importance = reading.get("ops", [])
@@ -157,6 +160,8 @@ class _Process:
         enqueued: list[Block] = []
         end = perf_counter() + self.job["budget_seconds"]
         least, most = TURNS
+        if step_seconds > _LONG_STEP_SECONDS:
+            least = FEWEST_OF_LONG
         while len(plain) < most and (len(plain) < least or perf_counter() < end):
             with self._counts.block(self.device, steps):
                 plain.append(self._block(snapshot, lambda: self._timed(steps)))

@@ -2,22 +2,41 @@
 
 Calls made again alone would need each call's arguments, which a large step has no memory for; and some cannot be made
 again: the gradient of attention with dropout reads the seed of a forward that is not there.
+
+A range around each call makes launches slower, and kernels run in other company: those of cuDNN's LSTM, on several
+streams, took 7 % longer together (H200, torch 2.11). So ranges only tell which call launched what; how long it took is
+read of plain steps, which launch the same in the same order.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from accel_micro.devices.cuda_profiler import launched, shared_nanoseconds
+from accel_micro.devices.cuda_profiler import device_events, launched, shared_nanoseconds
 from accel_micro.devices.profiling import events_of, interval
 from accel_micro.explain.capturing.recording import Structure
 
 _STEPS: Final = 3
 _MARK: Final = "accel_micro call "
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel or copy.
+
+    Attributes:
+        name: of the kernel, or the kind of copy. seconds: of the time in which several ran its share. place: of the
+            call that launched it, in the step; None where no call did, or the profiler does not tell.
+    """
+
+    name: str
+    seconds: float
+    place: int | None = None
 
 
 class Marking(TorchDispatchMode):
@@ -53,19 +72,61 @@ def device_seconds(step: Callable[[], Any], structure: Structure) -> list[float]
     Raises:
         RuntimeError: the profiler cannot be used here.
     """
-    steps: list[list[float]] = []
-    for _ in range(_STEPS):
-        marking = Marking()
-        seconds = seconds_by_mark(_events(step, marking))
-        if marking.funcs != structure.funcs:
-            return None
-        totals = [0.0] * len(structure.calls)
-        for place, number in enumerate(structure.sequence):
-            if number >= 0:
-                totals[number] += seconds.get(place, 0.0)
-        steps.append(totals)
-    of_rows = zip(structure.calls, zip(*steps, strict=True), strict=True)
-    return [median(totals) / call.count for call, totals in of_rows]
+    marked = _marked(step, structure)
+    if marked is None:
+        return None
+    steps = undisturbed(marked, _plain(step, _STEPS))
+    if steps is None:  # steps differ, or streams keep no order: what the marked ones took has to do
+        more = [_marked(step, structure) for _ in range(_STEPS - 1)]
+        steps = [one for one in (marked, *more) if one is not None]
+    totals = [_by_row(launches, structure) for launches in steps]
+    of_rows = zip(structure.calls, zip(*totals, strict=True), strict=True)
+    return [median(seconds) / call.count for call, seconds in of_rows]
+
+
+def _by_row(launches: Iterable[Launch], structure: Structure) -> list[float]:
+    """Seconds of all calls of each row in one step."""
+    totals = [0.0] * len(structure.calls)
+    for launch in launches:
+        if launch.place is not None and (row := structure.sequence[launch.place]) >= 0:
+            totals[row] += launch.seconds
+    return totals
+
+
+def undisturbed(marked: Sequence[Launch], plain: Sequence[Launch]) -> list[list[Launch]] | None:
+    """The launches of each plain step, with the places that their likes have in the marked one.
+
+    Returns:
+        None where the plain steps did not launch what the marked one did, in its order.
+    """
+    names = [launch.name for launch in marked]
+    length = len(marked)
+    if not marked or not plain or len(plain) % length:
+        return None
+    steps = [plain[first : first + length] for first in range(0, len(plain), length)]
+    if any([launch.name for launch in one] != names for one in steps):
+        return None
+    return [
+        [Launch(own.name, own.seconds, like.place) for own, like in zip(one, marked, strict=True)]
+        for one in steps
+    ]
+
+
+def _plain(step: Callable[[], Any], steps: int) -> list[Launch]:
+    """What plain steps launch, one behind the other."""
+
+    def repeat(count: int) -> None:
+        for _ in range(count):
+            step()
+
+    return launches_of(device_events(repeat, steps))
+
+
+def _marked(step: Callable[[], Any], structure: Structure) -> list[Launch] | None:
+    """What a step launches, and where; None where it calls other ops than the structure has."""
+    marking = Marking()
+    launches = launches_of(_events(step, marking))
+    return launches if marking.funcs == structure.funcs else None
 
 
 def _events(step: Callable[[], Any], marking: Marking) -> list[Any]:
@@ -81,8 +142,8 @@ def _events(step: Callable[[], Any], marking: Marking) -> list[Any]:
     return events_of(run, ProfilerActivity.CPU, ProfilerActivity.CUDA)
 
 
-def seconds_by_mark(events: Sequence[Any]) -> dict[int, float]:
-    """Seconds for which kernels and copies ran that a call launched, by the number of its range.
+def launches_of(events: Sequence[Any]) -> list[Launch]:
+    """Kernels and copies among Kineto's events, as the host launched them, with the range in which it did.
 
     The profiler links a kernel with the innermost of the host's events around its launch, an op or a range; that one
     began within a range of `Marking` on its thread. (Torch's own sums over a range count the kernels of a step's first
@@ -101,7 +162,7 @@ def seconds_by_mark(events: Sequence[Any]) -> dict[int, float]:
     for of_thread in ranges.values():
         of_thread.sort()
 
-    def mark(launch: Any) -> int | None:
+    def place(launch: Any) -> int | None:
         if (host := hosts.get(launch.linked_correlation_id())) is None:
             return None
         thread, begin = host
@@ -110,11 +171,10 @@ def seconds_by_mark(events: Sequence[Any]) -> dict[int, float]:
         return of_thread[last][2] if last >= 0 and begin <= of_thread[last][1] else None
 
     # An older profiler copies ranges to the device's timeline, where they look like kernels.
-    launches = [event for event in launched(events) if not str(event.name()).startswith(_MARK)]
-    found: dict[int, float] = {}
-    for launch, nanoseconds in zip(
-        launches, shared_nanoseconds([interval(one) for one in launches]), strict=True
-    ):
-        if (number := mark(launch)) is not None:
-            found[number] = found.get(number, 0.0) + 1e-9 * nanoseconds
-    return found
+    found = [event for event in launched(events) if not str(event.name()).startswith(_MARK)]
+    found.sort(key=lambda event: int(event.correlation_id()))
+    shares = shared_nanoseconds([interval(event) for event in found])
+    return [
+        Launch(str(event.name()), 1e-9 * share, place(event))
+        for event, share in zip(found, shares, strict=True)
+    ]

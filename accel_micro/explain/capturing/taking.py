@@ -17,7 +17,7 @@ import msgspec
 from accel_micro.explain.capture import Capture, Reading, Row
 from accel_micro.explain.setting import Setting
 
-TIMEOUT_SECONDS: Final = 900.0
+TIMEOUT_SECONDS: Final = 3600.0
 _FACTS: Final = (
     "cpu",
     "cpu_cores_allowed",
@@ -160,7 +160,7 @@ def _run(job: dict[str, Any], setting: Setting, folder: Path) -> str:
             _, errors = process.communicate(json.dumps(job), timeout=TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             raise CannotCapture(
-                f"a step of {job['model']} did not end within {TIMEOUT_SECONDS:.0f} s"
+                f"the process that measures {job['model']} did not end within {TIMEOUT_SECONDS:.0f} s"
             ) from None
     return errors
 
@@ -172,7 +172,7 @@ def _ended(process: "subprocess.Popen[str]") -> Iterator[None]:
     finally:
         if process.poll() is None:
             process.kill()
-            process.wait()
+            process.communicate()  # closes its pipes too
 
 
 def _capture(request: Request, setting: Setting, results: Sequence[dict[str, Any]], started: str) -> Capture:

@@ -14,6 +14,9 @@ from accel_micro.measure.gate import PRIOR_SENSITIVITY
 TURNS: Final = (5, 20)
 """Fewest and most blocks of each kind in a process."""
 
+FEWEST_OF_LONG: Final = 3
+"""Fewest of steps that take long, each of which is a block."""
+
 
 class Block:
     """Steps timed together, with the machine's speed; seconds are those of a step.

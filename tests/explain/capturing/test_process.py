@@ -48,6 +48,30 @@ def test_a_process_times_steps_and_ops_and_replays_them() -> None:
     assert found["peaks"]["flops_per_second"] > 0
 
 
+def test_a_long_step_is_warmed_by_one_and_repeated_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = []
+    once = process._Process._timed
+
+    def timed(self: Any, steps: int) -> float:
+        counted.append(steps)
+        return once(self, steps)
+
+    monkeypatch.setattr(process._Process, "_timed", timed)
+    short = process.run(job("plain", budget_seconds=0.0))
+    assert len(short["reading"]["block_speeds"]) == 5 and counted[:6] == [1] * 6 and counted[6] > 1
+    counted.clear()
+    monkeypatch.setattr(process, "_LONG_STEP_SECONDS", 0.0)
+    long = process.run(job("plain", budget_seconds=0.0))
+    assert len(long["reading"]["block_speeds"]) == 3 and counted[:2] == [1, 1] and counted[2] > 1
+    assert sum(long["reading"]["ops"]) > 0 and long["problems"] == []
+
+
+def test_a_process_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(taking, "TIMEOUT_SECONDS", 0.01)
+    with pytest.raises(CannotCapture, match="the process that measures mnist did not end within 0 s"):
+        taking.run_process(Request("mnist", folder=tmp_path), Setting.parse("cpu batch=4"))
+
+
 def test_inference_has_no_backward() -> None:
     found = process.run(job("plain", training=False))
     assert {row["phase"] for row in found["rows"]} == {"forward"}
