@@ -199,7 +199,7 @@ class TorchEnvironment(asv.environment.Environment):  # type: ignore[misc]
         if made.made_now or ahead:
             if run is not None:
                 run.installs.append(install_line(build.id, self.name, source, made.facts))
-            self._keep_below_limit()
+            self._keep_below_limit(run)
 
     def _make_ahead(self, run: state.Run, ledger: Ledger, build: Build, source: Wheel) -> None:
         """Have environments of builds beside it in a range made together with this one's, until it is measured.
@@ -211,9 +211,10 @@ class TorchEnvironment(asv.environment.Environment):  # type: ignore[misc]
             return
         run.ahead.finish(self._store.name(source, self._interpreter))
         place = run.expected.index(build.id)
-        # asv goes through the range in either direction, and what it has behind it is made already.
+        # asv goes through the range in either direction; what it has behind it was made, and may have been removed.
         near = sorted(range(len(run.expected)), key=lambda other: abs(other - place))[1 : 1 + 2 * _AHEAD]
         jobs = [self.job(ledger, self._repo.build(run.expected[other])) for other in near]
+        run.expected = tuple(other for other in run.expected if other != build.id)
         run.ahead.want([job for job in jobs if job is not None and job.is_open][:_AHEAD])
 
     def source_of(self, ledger: Ledger, build: Build) -> Wheel | Path:
@@ -337,7 +338,7 @@ class TorchEnvironment(asv.environment.Environment):  # type: ignore[misc]
                 (Path(folder) / package.name).replace(link)
         return str(link.parent)
 
-    def _keep_below_limit(self) -> None:
+    def _keep_below_limit(self, run: state.Run | None) -> None:
         try:
             done = prune(self._store, limit_bytes())
         except ValueError as error:
@@ -348,6 +349,13 @@ class TorchEnvironment(asv.environment.Environment):  # type: ignore[misc]
         if done.removed:
             names = ", ".join(removed.version for removed in done.removed)
             say(f"Removed environments not used for longest: torch {names}")
+        if (
+            run is not None
+            and run.ahead is not None
+            and run.ahead.lost(removed.name for removed in done.removed)
+        ):
+            run.expected = ()  # or each would be made twice
+            say("The limit on disk has no room for builds that are made ahead; each is made in its turn")
         if done.after_bytes > done.limit_bytes:
             log.warning(
                 f"Environments in use take {human_bytes(done.after_bytes)},"

@@ -75,7 +75,7 @@ class Run:
         cards: fingerprints of the cards that are measured, by kind of device, where they are known.
         unmeasured: id of a build that could not be measured → why.
         ahead: makes environments before they are asked for, where somebody has it done. expected: ids of the builds
-            of a range, in order, where those are made ahead.
+            of a range whose turn is to come, in order, where those are made ahead.
         installs: lines about installations that are not written yet, see `results.installs`.
         at_end: what is called when the session ends.
     """

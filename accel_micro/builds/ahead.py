@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -155,6 +155,16 @@ class Ahead:
         was_made = name in self.made
         self.made.discard(name)
         return was_made
+
+    def lost(self, names: Iterable[str]) -> bool:
+        """Whether one of these, which were removed, had been made here for nothing; then no other is begun."""
+        if self._process is not None and self._process.poll() is not None:
+            self._end()
+        gone = self.made.intersection(names)
+        self.made -= gone
+        if gone:
+            self._queue.clear()
+        return bool(gone)
 
     def close(self) -> None:
         """Give up what is being made; an environment is whole or not at all."""

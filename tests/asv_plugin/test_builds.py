@@ -140,6 +140,21 @@ if sys.argv[:1] == ["-c"] and sys.flags.isolated:  # imported for the first time
     assert timing.count("be") == 4, f"something was imported while something was timed: {timing}"
 
 
+def test_what_was_measured_and_removed_is_not_made_again(builds: Builds) -> None:
+    for day in (1, 2, 3, 4, 5):
+        builds.nightly(day)
+    builds.suite.environment["ACCEL_MICRO_ENVIRONMENTS_GB"] = "0"
+    done = builds.asv("run", "20261031..20261105", "-a", "rounds=1")
+    assert done.code == 0, done.output
+    assert sorted(builds.results()) == [f"202611{day:02}" for day in (1, 2, 3, 4, 5)]
+    assert "Removed environments not used for longest" in done.output
+    ahead = [match.start() for match in re.finditer("ready ahead", done.output)]
+    begun = [re.findall(r"dev(\d{8})", done.output[:place])[-1] for place in ahead]
+    assert begun and "20261105" not in begun
+    for start, place in zip(begun, ahead, strict=True):
+        assert place < done.output.index(f"For torch commit {start}")
+
+
 def test_what_is_broken_or_missing_costs_itself(builds: Builds) -> None:
     for day in (1, 2, 3, 4, 6, 7, 8):
         builds.nightly(day)

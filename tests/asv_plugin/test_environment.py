@@ -16,11 +16,12 @@ from asv.config import Config
 from asv.environment import EnvironmentUnavailable
 
 import accel_micro
-from accel_micro.asv_plugin import setup
+from accel_micro.asv_plugin import setup, state
 from accel_micro.asv_plugin.environment import RETRY_VARIABLE, TorchEnvironment
 from accel_micro.asv_plugin.errors import NoEnvironment
 from accel_micro.asv_plugin.state import TOOL
 from accel_micro.builds import Installation, Installed, Ledger, TorchNotInstalled, Wheel, identify
+from accel_micro.builds.ahead import Ahead
 from tests.asv_plugin.builds import INIT
 from tests.builds.fake_torch import GIT, HERE, wheel_of, write_wheel
 
@@ -225,6 +226,38 @@ def test_the_limit_is_kept_after_an_installation(
         assert [made.facts.build_id for made in environment._store] == [build.id], "the one in use stays"
     assert "more than the limit of 0 bytes" in caplog.text
     environment.release()
+
+
+def test_a_limit_that_has_what_was_made_ahead_removed_ends_making_ahead(
+    environment: TorchEnvironment,
+    ledger: Ledger,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: Any,
+) -> None:
+    monkeypatch.delenv("UV_CACHE_DIR", raising=False)
+    days = [identify(f"2.15.0.dev2026110{day}") for day in (5, 6, 7)]
+    ledger.remember_all(days)
+    for build in days:
+        put(ledger, tmp_path, version=f"{build.version}+cpu")
+    ahead = Ahead()
+    run = state.Run(ahead=ahead, expected=tuple(build.id for build in days))
+    monkeypatch.setattr(state, "active", lambda: run)
+    environment.switch_to(days[2].id)
+    assert run.expected == (days[0].id, days[1].id)
+    for build in days[:2]:
+        job = environment.job(ledger, build)
+        assert job is not None
+        job.store.acquire(job.wheel, job.interpreter).release()
+        ahead.made.add(job.name)
+    monkeypatch.setattr(ahead, "want", lambda jobs: None)
+    monkeypatch.setenv("ACCEL_MICRO_ENVIRONMENTS_GB", "0")
+    environment.switch_to(days[1].id)
+    assert [made.facts.build_id for made in environment._store] == [days[1].id]
+    assert (run.expected, ahead.made) == ((), set())
+    assert "The limit on disk has no room for builds that are made ahead" in caplog.text
+    environment.release()
+    ahead.close()
 
 
 def test_several_reasons_are_told_together(conf: Any, ledger: Ledger, caplog: Any) -> None:
