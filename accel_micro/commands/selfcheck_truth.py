@@ -32,6 +32,7 @@ KERNEL_COLUMNS: Final = (
     Column("worst", "worst", "signed share", "low", 0.01),
     Column("cases", "cases", "count"),
     Column("refused", "refused", "count"),
+    Column("unsteady", "unsteady", "count"),
     Column("spent", "a reading", "seconds"),
 )
 
@@ -190,9 +191,10 @@ def kernel_tables(rows: Sequence[Timed], bands: Sequence[Band] = KERNELS) -> lis
                     "worst": one.worst,
                     "cases": one.cases,
                     "refused": one.refused,
+                    "unsteady": one.unsteady,
                     "spent": one.spent,
                 }
-                absent = "" if one.cases else refusal
+                absent = "" if one.cases else refusal or "the work itself became faster or slower meanwhile"
                 lines.append(Row(one.harness, values, one.harness.startswith("ours"), absent))
         if lines:
             tables.append(Table(f"CUDA, {band.name}", KERNEL_COLUMNS, tuple(lines)))
@@ -201,5 +203,6 @@ def kernel_tables(rows: Sequence[Timed], bands: Sequence[Band] = KERNELS) -> lis
 
 KERNEL_NOTES: Final = (
     "Against CUPTI's kernel time, read before and after each harness. In its own state: against CUPTI with calls "
-    "queued behind each other, or with the cache flushed before each, where the harness does so.",
+    "queued behind each other, or with the cache flushed before each, where the harness does so. Unsteady: CUPTI after "
+    "it read something else than before, so that the reading tells nothing, and is not among the cases.",
 )

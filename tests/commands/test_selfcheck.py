@@ -18,6 +18,7 @@ from accel_micro.commands.selfcheck import Request
 from accel_micro.selfcheck.findings import Column, Row, Section, Table
 from accel_micro.selfcheck.peers import worker
 from accel_micro.selfcheck.rates import LEVELS
+from accel_micro.selfcheck.truth import Reading, Timed
 
 
 def nothing(text: str) -> None:
@@ -156,6 +157,21 @@ def test_rows_of_rules_say_why_one_has_no_figures() -> None:
     assert rows["ours"].values["+10 %"] == 1.0
     assert rows["ours"].values["alarms"] == 0.0
     assert rows["asv compare"].absent == "fewer than 2 rounds"
+
+
+def test_readings_beside_which_the_work_changed_are_counted_apart() -> None:
+    steady, moved = (Reading(1.1e-5, 1e-5, 1e-5, 0.1, moved=moved) for moved in (0.0, 0.2))
+    rows = [
+        Timed("a", 1e-5, {"ours, device": steady, "other": moved}),
+        Timed("b", 1e-5, {"ours, device": moved, "other": moved}),
+    ]
+    (table,) = selfcheck_truth.kernel_tables(rows)
+    found = {row.name: row for row in table.rows}
+    counts = {
+        name: [row.values[key] for key in ("cases", "refused", "unsteady")] for name, row in found.items()
+    }
+    assert counts == {"ours, device": [1, 0, 1], "other": [0, 0, 2]}
+    assert [found[name].absent for name in found] == ["", "the work itself became faster or slower meanwhile"]
 
 
 def test_pyperf_that_is_not_installed_or_has_no_time_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
