@@ -103,7 +103,7 @@ def in_place(
 
     Where a device works on its own, ops and gaps together are what the host needs for a step, and that is known:
     `host_seconds`, until an idle queue has been given one. What they are too long by is what a mode adds to `calls`,
-    those of each row, and is taken off the gaps before them.
+    those of each row, and is taken off the gaps before them, as `without` does.
     """
     import numpy as np
 
@@ -114,14 +114,34 @@ def in_place(
     gaps, _ = _rows(kept, "gaps", step_seconds, added)
     scatter = 1.4826 * np.median(np.abs(steps - np.median(steps, axis=0)), axis=0)
     if host_seconds is not None and sum(calls) > 0:
-        excess = ops.sum() + gaps.sum() - host_seconds
-        gaps[:-1] -= excess * np.array(calls) / sum(calls)
+        gaps[:-1] = without(ops.sum() + gaps.sum() - host_seconds, gaps[:-1], calls)
     return {
         "ops": [float(x) for x in ops],
         "ops_errors": [float(x) for x in 1.253 * scatter / math.sqrt(len(steps))],
         "gaps": [float(x) for x in gaps[:-1]],
         "tail_seconds": float(gaps[-1]),
     }
+
+
+def without(excess: float, gaps: Sequence[float], calls: Sequence[float]) -> Any:
+    """Gaps of rows less an excess, of which each call has the same, but none more than the gap before it.
+
+    What a mode adds differs from call to call; where calls follow each other at once, as in an optimizer's step, the
+    mean would be more than there is. Of an excess of more than all gaps nothing is left of them; a negative one is added.
+    """
+    import numpy as np
+
+    lengths, weights = np.asarray(gaps, dtype=float), np.asarray(calls, dtype=float)
+    if excess <= 0:
+        return lengths - excess * weights / weights.sum()
+    order = np.argsort(lengths / weights)
+    used_up = np.concatenate(
+        ([0.0], np.cumsum(lengths[order])[:-1])
+    )  # by the rows before, whose gaps are shorter
+    left = np.cumsum(weights[order][::-1])[::-1]
+    of_call = (excess - used_up) / left
+    fits = np.flatnonzero(of_call <= lengths[order] / weights[order])
+    return np.maximum(0.0, lengths - of_call[fits[0]] * weights) if len(fits) else np.zeros_like(lengths)
 
 
 def _most_added(turns: Sequence[Turn]) -> float:
