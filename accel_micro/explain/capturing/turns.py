@@ -127,7 +127,7 @@ def without(excess: float, gaps: Sequence[float], calls: Sequence[float]) -> Any
     """Gaps of rows less an excess, of which each call has the same, but none more than the gap before it.
 
     What a mode adds differs from call to call; where calls follow each other at once, as in an optimizer's step, the
-    mean would be more than there is. Of an excess of more than all gaps nothing is left of them; a negative one is added.
+    mean would be more than there is. Of an excess of more than all gaps nothing is left; a negative one is added.
     """
     import numpy as np
 
