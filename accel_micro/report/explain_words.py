@@ -41,6 +41,9 @@ def summary(e: Explanation) -> str:
             if needed
             else ""
         )
+        if not math.isfinite(e.speedup.high):
+            few = "which too few processes read for an interval"
+            return f"No difference shown yet: speedup {factor(e.speedup.value)}, {few}; {took}.{more}"
         return f"No difference shown: speedup {factor(e.speedup.value)} {interval}; {took}.{more}"
     word = "faster" if e.difference > 0 else "slower"
     return f"The contender is {word}: speedup {factor(e.speedup.value)} {interval}; {took}."
@@ -131,7 +134,7 @@ def prediction(e: Explanation) -> str:
 def left(e: Explanation) -> str:
     """What is unexplained, and whether that is much."""
     if e.unexplained is None:
-        return "unexplained: there is no difference to explain"
+        return "unexplained: no difference is shown that could be explained"
     text = f"unexplained {100 * e.unexplained:.0f} % of the difference"
     if not e.is_closed:
         text += ": take the rest as hints, the parts do not add up well enough to call it explained"

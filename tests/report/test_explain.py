@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -78,6 +79,13 @@ def test_json_of_unknown_intervals_is_json() -> None:
     e = explain(capture(processes=1), capture(processes=1, slower={0: 2.0}))
     first = json.loads(report.to_json(e))["contributions"][0]
     assert first["low"] is None and first["high"] is None and first["q_value"] is None
+
+
+def test_a_single_process_has_no_interval_and_is_not_called_the_same() -> None:
+    shown = text(explain(capture(processes=1, slower={0: 9.0}), capture(processes=1)), width=200)
+    assert "No difference shown yet: speedup 2.86×, which too few processes read for an interval; " in shown
+    assert re.search(r"About \d more process(es)? a side would decide it\.", shown) and "∞" not in shown
+    assert "unexplained: no difference is shown that could be explained" in shown
 
 
 def test_of_two_builds_it_says_how_to_find_the_one_that_did_it() -> None:
