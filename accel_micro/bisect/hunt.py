@@ -251,8 +251,10 @@ class Hunt:
         else:
             blocks -= self._test().log_evidence / compared
         if self.stage == "gate":
-            test = self._test()
-            blocks += (-math.log(self.levels.gate) - test.log_evidence) / compared
-            if test.blocks and test.log_evidence <= 0:
+            # A test begins with what is known then; to look how far it is must not begin it.
+            test = self.levels.tests.get((self.stage, self.pair))
+            evidence = test.log_evidence if test is not None else 0.0
+            blocks += (-math.log(self.levels.gate) - evidence) / compared
+            if test is not None and test.blocks and evidence <= 0:
                 blocks = min(blocks, GATE_BLOCKS - test.blocks)
         return 4 * math.ceil(max(blocks, 1.0))
