@@ -79,7 +79,7 @@ def step_ratio(
     if cut:  # twelve doublings did not reach where it ends: it ends nowhere
         return Ratio(math.exp(seen), 0.0, math.inf)
     if prior is not None:  # the grid may reach beyond what is possible, and interpolate into it
-        low, high = np.clip((low, high), _bound(hypotheses.steps), -_bound(-hypotheses.steps))
+        low, high = np.clip((low, high), _bound(hypotheses.steps, middle), -_bound(-hypotheses.steps, middle))
     return Ratio(math.exp(middle), math.exp(low), math.exp(high))
 
 
@@ -108,9 +108,12 @@ def broadened(prior: Floats, steps: Floats) -> Floats:
     return result
 
 
-def _bound(steps: Floats) -> float:
-    """The lowest step that is possible where all go upwards; else there is no bound."""
-    return float(steps.min()) if steps.min() > 0 else -math.inf
+def _bound(steps: Floats, found: float) -> float:
+    """Where an interval ends at the latest that holds a step that was found, if all go upwards; else there is no bound.
+
+    That is the lowest of them. A step that is hardly above it, or below, has an end nearer to no step at all.
+    """
+    return min(float(steps.min()), 0.1 * abs(found)) if steps.min() > 0 else -math.inf
 
 
 def _start(
@@ -129,10 +132,13 @@ def _start(
 
 
 def _log_density(steps: Floats, known: Floats, prior: Floats | None) -> Floats:
-    """Of a step on the line, from weights of steps that are as far apart as they are large."""
+    """Of a step on the line, from weights of steps that are as far apart as they are large.
+
+    Below the smallest of them it stays what it is there: growing on towards no step at all it would outweigh the rest.
+    """
     if prior is None:
         return np.zeros(len(steps))
-    sizes = np.maximum(np.abs(steps), 1e-9)
+    sizes = np.maximum(np.abs(steps), np.abs(known).min())
     result = np.full(len(steps), -1e300)
     for sign in (-1, 1):
         side = np.sign(known) == sign

@@ -50,6 +50,19 @@ def test_a_step_that_is_known_to_be_upwards_has_an_interval_above_one() -> None:
         assert step_ratio(blocks, NOISE, GRID, np.ones(len(GRID.steps))).low > 1
 
 
+@pytest.mark.parametrize("step", [0.0003, 0.0006, 0.001, 0.002])
+@pytest.mark.parametrize("direction", ["slower", "faster"])
+def test_a_step_below_all_hypotheses_lies_in_its_interval(direction: str, step: float) -> None:
+    hypotheses, sign = grid(direction), 1 if direction == "slower" else -1
+    chance = np.random.default_rng(1)
+    blocks = [(sign * step * BAD + chance.normal(0, 1e-6, 4), BAD) for _ in range(8)]
+    quiet = NOISE * (hypotheses.noises[:, None] < 1e-3)
+    ratio = step_ratio(blocks, quiet, hypotheses, np.ones(len(hypotheses.steps)))
+    assert ratio.low < ratio.value < ratio.high and ratio.low < math.exp(sign * step) < ratio.high
+    assert math.log(ratio.value) == pytest.approx(sign * step, abs=1e-4)
+    assert ratio.low > 1 if sign > 0 else ratio.high < 1
+
+
 def test_without_both_sides_nothing_is_known() -> None:
     assert step_ratio([], NOISE, GRID) is UNKNOWN
     assert step_ratio([(np.zeros(2), np.array([True, True]))], NOISE, GRID) is UNKNOWN
