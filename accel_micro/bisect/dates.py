@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from accel_micro.bisect.likelihood import Floats, Grid, log_likelihood
+from accel_micro.bisect.likelihood import Floats, Grid, capped, log_likelihood
 from accel_micro.bisect.plateaus import Plateaus
 
 TWO_STEPS: Final = 0.02
@@ -38,14 +38,15 @@ class Dates:
         inside = [i for i, build in enumerate(builds) if self.low <= build <= self.high]
         if len(inside) < 2:
             return
-        self._blocks.append((values[inside], [builds[i] for i in inside]))
+        values = capped(values[inside])
+        self._blocks.append((values, [builds[i] for i in inside]))
         if self._plateaus is not None:
             self._plateaus.add(*self._blocks[-1])
         numbers = np.array(self._blocks[-1][1])
         cuts = np.unique(numbers)
         # Between two cuts the same builds are bad, so the likelihood is worked out once for each.
         patterns = numbers >= np.append(cuts, self.high + 1)[:, None]
-        likelihood = log_likelihood(values[inside], patterns, self.hypotheses)
+        likelihood = log_likelihood(values, patterns, self.hypotheses)
         edges = [0, *(int(cut) - self.low for cut in cuts), self.high - self.low]
         for pattern, (first, end) in enumerate(pairwise(edges)):
             self._log[first:end] += likelihood[pattern]

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from accel_micro.bisect.likelihood import Bools, Floats, Grid, log_likelihood, log_sum
+from accel_micro.bisect.likelihood import Bools, Floats, Grid, capped, log_likelihood, log_sum
 
 FUTILE_STEP: Final = 0.9
 """In units of the noise: a gate gives up once steps as large as this are `FUTILE_ODDS` less likely than none."""
@@ -53,6 +53,7 @@ class Evidence:
         """
         if all(bad) or not any(bad):
             return
+        values = capped(values)
         patterns, actual = _assignments(tuple(bad))
         likelihood = log_likelihood(values, patterns, self.hypotheses)
         seen = log_sum(likelihood + self.weights, axis=(1, 2, 3))

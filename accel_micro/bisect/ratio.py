@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from accel_micro.bisect.likelihood import Bools, Floats, Grid, log_likelihood, log_sum
+from accel_micro.bisect.likelihood import Bools, Floats, Grid, capped, log_likelihood, log_sum
 
 _POINTS: Final = 81
 _NEAR: Final = 3.0
@@ -57,12 +57,15 @@ def step_ratio(
     likely = noise.sum(axis=1) > _UNLIKELY * noise.sum()
     log_noise = np.log(noise[likely] + 1e-300)
 
-    def log_posterior(steps: Floats) -> Floats:
+    def log_posterior(steps: Floats, blocks: Sequence[tuple[Floats, Bools]] = both) -> Floats:
         local = Grid(steps, hypotheses.noises[likely], hypotheses.shares)
-        total = log_noise + sum(log_likelihood(values, bad[None], local)[0] for values, bad in both)
+        total = log_noise + sum(log_likelihood(values, bad[None], local)[0] for values, bad in blocks)
         return log_sum(total, axis=(1, 2)) + _log_density(steps, hypotheses.steps, prior)
 
-    centre, half = _start(both, noise, hypotheses, None if prior is None else log_posterior(hypotheses.steps))
+    coarse = None
+    if prior is not None:
+        coarse = log_posterior(hypotheses.steps, [(capped(values), bad) for values, bad in both])
+    centre, half = _start(both, noise, hypotheses, coarse)
     seen, cut = centre, False
     # The grid is laid anew around what was found, until it neither cuts the posterior off nor steps over it.
     for _ in range(12):
@@ -122,8 +125,10 @@ def _start(
     """Where to lay the first grid: its middle and half its width."""
     if coarse is not None:
         # By what lies around a step, not by its density: that of the smallest is large, since they are close together.
-        best = int((coarse + np.log(np.abs(hypotheses.steps))).argmax())
-        return float(hypotheses.steps[best]), 0.5 * abs(float(hypotheses.steps[best]))
+        best = float(hypotheses.steps[int((coarse + np.log(np.abs(hypotheses.steps))).argmax())])
+        if abs(best) < np.abs(hypotheses.steps).max():
+            return best, 0.5 * abs(best)
+        # The largest stands for all beyond it.
     apart = np.array([np.median(values[bad]) - np.median(values[~bad]) for values, bad in blocks])
     spread = float(np.sqrt((noise.sum(axis=1) * hypotheses.noises**2).sum()))
     centre = float(np.median(apart))

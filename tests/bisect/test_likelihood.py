@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from accel_micro.bisect.likelihood import STRAY_DENSITY, Grid, grid, log_likelihood, log_sum
+from accel_micro.bisect.likelihood import STRAY_DENSITY, Grid, capped, grid, log_likelihood, log_sum
 
 ONE = Grid(np.array([0.05]), np.array([0.02]), np.array([0.1]))
 
@@ -76,3 +76,15 @@ def test_log_sums_do_not_overflow() -> None:
     np.testing.assert_allclose(
         log_sum(np.array([[-2000.0, -2000.0], [0.0, 0.0]]), axis=1), [-2000 + math.log(2), math.log(2)]
     )
+
+
+def test_groups_beyond_the_largest_step_are_laid_there_and_keep_their_noise() -> None:
+    largest = grid("slower").steps.max()
+    values = np.array([7.01, 0.02, 0.0, 6.99])
+    laid = [largest + 0.02, 0.02, 0.0, largest]
+    np.testing.assert_allclose(capped(values), laid)
+    np.testing.assert_allclose(capped(values[::-1]), capped(values)[::-1])
+    near = np.array([0.0, 2.0, 4.0, 0.1])
+    np.testing.assert_array_equal(capped(near), near)
+    np.testing.assert_allclose(capped(np.array([0.0, 5.0, 10.0])), [0.0, largest, largest])
+    np.testing.assert_array_equal(capped(np.array([3.0])), [3.0])

@@ -16,6 +16,7 @@ from accel_micro.bisect.likelihood import grid
 from accel_micro.selfcheck.simulating import guilty
 from accel_micro.selfcheck.worlds import NOTHING, WORLDS, Machine, World, stepped
 
+UNIT = 0.02  # noise of a world's processes, in which its levels are told
 STEP = World(stepped(24, {9: 4.0}))
 
 
@@ -45,6 +46,23 @@ def test_it_names_no_innocent_build_and_mostly_the_culprit(name: str) -> None:
             assert result.suspects == tuple(range(result.steps[0].good + 1, result.steps[0].bad + 1))
             assert result.ratio.low > 1
     assert right == searches
+
+
+@pytest.mark.parametrize("factor", [20.0, 50.0, 1e12])
+@pytest.mark.parametrize("direction", ["slower", "faster"])
+def test_a_step_beyond_all_hypotheses_is_found_like_any_large_one(direction: str, factor: float) -> None:
+    world = stepped(24, {9: math.log(factor) / UNIT * (1 if direction == "slower" else -1)})
+    for seed in range(2):
+        result = search(range(24), machine(World(world), seed), seed=seed, direction=direction)
+        assert result.culprit == (8, 9) and result.runs <= 80 and not result.unexplained
+        true = factor if direction == "slower" else 1 / factor
+        assert result.ratio.low < true < result.ratio.high < 1.1 * result.ratio.low
+
+
+def test_steps_of_which_each_is_beyond_all_hypotheses_are_both_found() -> None:
+    world = World(stepped(24, {6: math.log(30) / UNIT, 15: math.log(40) / UNIT}))
+    result = found_in(world)
+    assert {(step.good, step.bad) for step in result.steps} == {(5, 6), (14, 15)}  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", NOTHING)
