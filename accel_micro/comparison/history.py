@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple, get_args
 from accel_micro.builds import Build, Ledger
 from accel_micro.builds.commits import same_commit
 from accel_micro.builds.identity import from_id
-from accel_micro.comparison.pairing import DEFAULT_CLOCKS, name_of
+from accel_micro.comparison.pairing import DEFAULT_CLOCKS, is_time, name_of
 from accel_micro.measure.records import Case
 from accel_micro.results.trials import WITHHELD, read_each
 from accel_micro.stats.changes import FEWEST, Change, Point, find_changes
@@ -213,6 +213,11 @@ def read_histories(
             if wanted is not None and key.build not in wanted:
                 continue
             build = ledger[key.build] if key.build in ledger else ledger.add(from_id(key.build))
+            if not all(map(is_time, trial.processes)):
+                if problems is not None:
+                    what = f"{key.case} by the {key.clock} clock on {key.machine} with torch {build.version}"
+                    problems.append(f"{what}: a sample is not a positive number of seconds, left out")
+                continue
             whose = Whose(key.machine, key.environment, key.case, key.clock, build.channel)
             point = Point(tuple(process.median_seconds for process in trial.processes))
             found.setdefault(whose, {})[key.build] = (point, frozenset(trial.sessions))

@@ -254,7 +254,7 @@ def _half(
     for key, trial in stored.trials.items():
         if key.clock not in clocks or (subject := subject_of(key)) is None:
             continue
-        if all(map(_is_time, trial.processes)):
+        if all(map(is_time, trial.processes)):
             half.trials[subject, key.clock] = trial
         else:
             detail = f"{key.clock}: a sample is not a positive number of seconds"
@@ -271,7 +271,8 @@ def _half(
     return half
 
 
-def _is_time(process: Measured) -> bool:
+def is_time(process: Measured) -> bool:
+    """Whether it has samples, and all of them are positive numbers of seconds: a record may be anybody's."""
     return bool(process.samples) and min(process.samples) > 0 and max(process.samples) < math.inf
 
 

@@ -77,6 +77,21 @@ def test_a_step_in_two_cases_is_one_pair_of_builds(tmp_path: Path) -> None:
     assert all(p.apart for p in step.proposals)
 
 
+@pytest.mark.parametrize("samples", [[0.0, 1e-5], [-1e-5], []])
+def test_what_is_no_time_is_named_and_left_out(tmp_path: Path, samples: list[float]) -> None:
+    ledger = write(tmp_path, steps={"mm": {14: 1.06}})
+    path = tmp_path / "workshop" / f"{nightly(4).id[:8]}-env{SUFFIX}"
+    whole = path.read_text().splitlines()
+    foreign = json.loads(whole[0])
+    foreign["clocks"]["throughput"]["samples"] = samples
+    path.write_text("\n".join([*whole, json.dumps(foreign)]) + "\n")
+    found = find(HistoryRequest(), tmp_path, ledger)
+    assert [step.after for step in found.steps] == [nightly(14)]
+    (problem,) = found.problems
+    assert "matmul.mm" in problem and "2.14.0.dev20261104" in problem and "not a positive number" in problem
+    assert nightly(4) not in found.proposals[0].history.builds
+
+
 def test_nothing_is_proposed_where_nothing_changed(tmp_path: Path) -> None:
     ledger = write(tmp_path, steps={})
     assert changes(tmp_path, ledger).steps == ()
