@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final
 
 from accel_micro.builds.commits import same_commit
@@ -48,7 +47,7 @@ def find_candidates(ledger: Ledger, good: str | None, bad: str, target: Target) 
 
     Raises:
         UnknownBuild, AmbiguousBuild: a name is no build's.
-        NoRange: they are of two channels, in the wrong order, or an end cannot be run.
+        NoRange: they are of two channels, in the wrong order, an end cannot be run, or all are one commit.
     """
     last = _build(ledger, bad)
     of_channel = ledger.ordered(last.channel)
@@ -69,10 +68,18 @@ def find_candidates(ledger: Ledger, good: str | None, bad: str, target: Target) 
     for end in (first, last) if good is not None else (last,):
         if end.id in left_out:
             raise NoRange(f"torch {end.version} cannot be an end: {left_out[end.id]}")
-    for before, after in pairwise(kept):
-        if same_commit(before, after):
-            twin, one = (before, after) if after == last and before != first else (after, before)
-            left_out[twin.id] = f"made from the same commit as torch {one.version}"
+    alike: list[list[Build]] = []
+    for build in kept:
+        if alike and same_commit(alike[-1][-1], build):
+            alike[-1].append(build)
+        else:
+            alike.append([build])
+    if len(alike) == 1 and len(kept) > 1:
+        raise NoRange(f"torch {kept[0].version} to {last.version} are all made from one commit")
+    for group in alike:
+        one = last if group[-1] == last else group[0]
+        why = f"made from the same commit as torch {one.version}"
+        left_out |= {build.id: why for build in group if build != one}
     return Candidates(tuple(build for build in kept if build.id not in left_out), variant, left_out)
 
 

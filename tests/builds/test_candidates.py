@@ -67,6 +67,22 @@ def test_two_builds_of_one_commit_are_one_candidate_and_the_ends_stay(tmp_path: 
     }
 
 
+def test_of_many_builds_of_one_commit_one_is_left(tmp_path: Path, target: Target) -> None:
+    commits = {1: "e" * 40, 2: "e" * 40, 3: "e" * 40, 5: "f" * 40, 6: "f" * 40, 7: "f" * 40}
+    found = find_candidates(
+        ledger(tmp_path, [1, 2, 3, 4, 5, 6, 7], commits=commits), "20261101", "20261107", target
+    )
+    assert days(found.builds) == [1, 4, 7]
+    assert list(found.left_out.values()).count(f"made from the same commit as torch {version(7)}") == 2
+
+
+@pytest.mark.parametrize("good", ["20261101", "20261102", None])
+def test_a_range_of_one_commit_is_none(tmp_path: Path, target: Target, good: str | None) -> None:
+    known = ledger(tmp_path, [1, 2, 3], commits=dict.fromkeys((1, 2, 3), "e" * 40))
+    with pytest.raises(NoRange, match=rf"to {version(3)} are all made from one commit"):
+        find_candidates(known, good, "20261103", target)
+
+
 def test_the_variant_is_that_of_both_ends(tmp_path: Path, target: Target) -> None:
     known = ledger(tmp_path, [1, 2, 3, 4], variants={2: "cu126", 3: "cu126"})
     assert find_candidates(known, "20261101", "20261104", target).variant == "cpu"
