@@ -16,7 +16,7 @@ from accel_micro.bisect.likelihood import Floats, grid
 from accel_micro.bisect.ratio import UNKNOWN, Ratio, broadened, exceeds, step_ratio
 from accel_micro.bisect.result import Block, Build, Event, Kind, Progress, Result, Stage, Step
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Of the log. One of another version cannot be replayed: decisions would differ."""
 
 MAX_RUNS: Final = 500

@@ -157,6 +157,18 @@ def begin(question: Question, results: Path) -> Bisection:
     return Bisection.begin(results, title, question.to_json())
 
 
+def _check(bisection: Bisection) -> None:
+    with bisection.alone():
+        if not bisection.events():
+            return
+        try:
+            replayed(bisection)
+        except ValueError as error:
+            raise NoQuestion(
+                f"{bisection.path.stem} cannot be gone on with: {error}; begin it anew"
+            ) from None
+
+
 def work(
     bisection: Bisection,
     question: Question,
@@ -177,11 +189,13 @@ def work(
         max_runs: of each search, if it is to be another number than the question's.
 
     Raises:
+        NoQuestion: its log is of another version of the search, or does not fit together.
         KeyboardInterrupt: somebody pressed Ctrl-C; the block in flight is given back.
         SessionError: nothing can be run now; what was measured is kept, and it can be gone on with.
     """
     from accel_micro.bisect import Worker
 
+    _check(bisection)
     with bisection.at_work(), _runner(bisection, question, room, config, results, say) as runner:
         number = max(sum(event["event"] == "search" for event in bisection.events()), 1)
         while True:
