@@ -63,7 +63,12 @@ def add_norm(t, rows, width, by):
     return _by(t, by, lambda: F.layer_norm(x + y, (width,), weight, bias))
 
 
-@op(**FULL, flops=lambda rows, width: rows * width, tolerance=2.0)
+@op(
+    **FULL,
+    flops=lambda rows, width: rows * width,
+    bytes=lambda rows, width, itemsize: rows * width * (1 + 2 * itemsize),
+    tolerance=2.0,
+)
 def scaled_softmax(t, rows, width, by):
     """Scores, scaled and masked, to probabilities: three ops and a reduction in one."""
     x, mask = t(rows, width), t.integers(2, rows, width).bool().logical_not()

@@ -83,14 +83,14 @@ def take_along_dim(t, rows, width):
     return lambda: torch.take_along_dim(x, index, 1)
 
 
-@op(**NUMBERS, **WORK)
+@op(**NUMBERS, **WORK, bytes=lambda n, itemsize: n * (1 + 2 * itemsize))
 def masked_fill(t, n):
     """A constant where a mask says so, as attention hides the future."""
     x, mask = t(n), t.integers(2, n).bool()
     return lambda: torch.masked_fill(x, mask, -1.0)
 
 
-@op(**NUMBERS, **WORK)
+@op(**NUMBERS, **WORK, bytes=lambda n, itemsize: n * (1 + 1.5 * itemsize))  # half is kept
 def masked_select(t, n):
     """What a mask keeps: how much that is the device has to tell the host."""
     x, mask = t(n), t.integers(2, n).bool()

@@ -114,7 +114,7 @@ def fill(t, n):
     return lambda: x.fill_(1.5)
 
 
-@op(full=["n=1000000"], **WORK)
+@op(full=["n=1000000"], bytes=lambda n, itemsize: n * itemsize, **WORK)
 def zero(t, n):
     """Zeros, as gradients are set to before a step. The result is less by one, for something to compare."""
     x = t(n)
@@ -127,7 +127,7 @@ def arange(t, n):
     return lambda: torch.arange(n, device=t.here)
 
 
-@op(full=["n=1000"], **WORK)
+@op(full=["n=1000"], bytes=lambda n, itemsize: 2 * n * itemsize, **WORK)
 def diag(t, n):
     """The diagonal of a matrix, in new memory."""
     x = t(n, n)

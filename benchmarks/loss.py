@@ -62,7 +62,7 @@ def smooth_l1(t, n):
     return lambda: F.smooth_l1_loss(x, y)
 
 
-@op(**NUMBERS, **SUM)
+@op(**NUMBERS, **SUM, bytes=lambda n, itemsize: 2 * n * itemsize)
 def bce_with_logits(t, n):
     """Binary cross entropy from logits."""
     x, y = t(n), t.integers(2, n).to(t.floating)
@@ -83,7 +83,13 @@ def ctc(t, n, length, classes, target):
     return lambda: F.ctc_loss(torch.log_softmax(logits, 2), texts, *lengths)
 
 
-@op(full=["n=1000", "n=1000000"], dtypes=("float32", "bfloat16", "float64"), tolerance=2.0, **SUM)
+@op(
+    full=["n=1000", "n=1000000"],
+    dtypes=("float32", "bfloat16", "float64"),
+    bytes=lambda n, itemsize: 2 * n * itemsize,
+    tolerance=2.0,
+    **SUM,
+)
 def bce(t, n):
     """Binary cross entropy from probabilities, as in autoencoders. 1 - p is rounded as p is, hence the tolerance."""
     x, y = t(n, scale=0.5), t.integers(2, n).to(t.floating)

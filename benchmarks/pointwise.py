@@ -77,7 +77,13 @@ def add_transposed(t, rows, width):
     return lambda: torch.add(a, b)
 
 
-@op(standard=["n=1000000"], full=["n=16777216"], dtypes=("float32", "bfloat16", "float16"), **WORK)
+@op(
+    standard=["n=1000000"],
+    full=["n=16777216"],
+    dtypes=("float32", "bfloat16", "float16"),
+    bytes=lambda n, itemsize: n * (itemsize + 4 + 4),
+    **WORK,
+)
 def add_mixed(t, n):
     """The dtype of the case and float32: the narrower operand is widened on the way."""
     a, b = t(n), t(n, constant=True).to(torch.float64 if t.reference else torch.float32)
@@ -154,7 +160,7 @@ def clamp(t, n):
     return lambda: torch.clamp(x, -1.0, 1.0)
 
 
-@op(**SIZES, **WORK)
+@op(**SIZES, **WORK, bytes=lambda n, itemsize: n * (1 + 3 * itemsize))
 def where(t, n):
     """One of two, by a mask."""
     a, b = t(n), t(n)
@@ -207,6 +213,7 @@ def unary(t, name, n):
     standard=["name=log n=1000000"],
     full=[f"name={name} n=1000000" for name in INSIDE],
     backward=False,
+    bytes=lambda n, itemsize: 2 * n * itemsize,
     **WORK,
 )
 def unary_inside(t, name, n):
@@ -220,6 +227,7 @@ def unary_inside(t, name, n):
     standard=["name=div n=1000000"],
     full=[f"name={name} n=1000000" for name in OF_TWO],
     backward=False,
+    bytes=lambda n, itemsize: 3 * n * itemsize,
     **WORK,
 )
 def binary(t, name, n):
@@ -229,7 +237,13 @@ def binary(t, name, n):
     return lambda: function(a, b)
 
 
-@op(full=[f"name={name} n=1000000" for name in OF_INTEGERS], dtypes=("float32",), backward=False, **WORK)
+@op(
+    full=[f"name={name} n=1000000" for name in OF_INTEGERS],
+    dtypes=("float32",),
+    backward=False,
+    bytes=lambda name, n: n * (8 + 8 + (1 if name.startswith("logical") else 8)),
+    **WORK,
+)
 def integer(t, name, n):
     """The function of that name, of two integers of 64 bits."""
     a, b = t.integers(1000, n), t.integers(8, n)
@@ -237,7 +251,12 @@ def integer(t, name, n):
     return Timed(lambda: function(a, b), lambda: function(a, b).long())
 
 
-@op(full=["n=1000000", "n=16777216"], backward=False, **WORK)
+@op(
+    full=["n=1000000", "n=16777216"],
+    backward=False,
+    bytes=lambda n, itemsize: 4 * n * itemsize,
+    **WORK,
+)
 def addcdiv(t, n):
     """A quotient added, in one pass."""
     a, b, c = t(n), t(n), t.integers(64, n).add(1).div(16).to(t.floating)

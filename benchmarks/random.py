@@ -16,6 +16,7 @@ FACTS = {
     "backward": False,
     "flops": lambda: 0,
 }
+WRITTEN = {"bytes": lambda n, itemsize: n * itemsize}
 
 
 def _tenths_below(call, *limits):
@@ -28,21 +29,21 @@ def _tenths_below(call, *limits):
     return Timed(call, result)
 
 
-@op(quick=["n=1000000"], **FACTS)
+@op(quick=["n=1000000"], **FACTS, **WRITTEN)
 def normal(t, n):
     """Normal numbers: 1.6, 5 and 8.4 tenths lie below -1, 0 and 1."""
     options = {"device": t.here, "dtype": t.floating}
     return _tenths_below(lambda: torch.randn(n, **options), -1.0, 0.0, 1.0)
 
 
-@op(**FACTS)
+@op(**FACTS, **WRITTEN)
 def uniform(t, n):
     """Uniform numbers in [0, 1)."""
     options = {"device": t.here, "dtype": t.floating}
     return _tenths_below(lambda: torch.rand(n, **options), 0.1, 0.5, 0.7, 1.0)
 
 
-@op(**FACTS)
+@op(**FACTS, bytes=lambda n, itemsize: 2 * n * itemsize)
 def bernoulli(t, n):
     """Ones with a probability of 0.3, else zeros."""
     p = torch.full((n,), 0.3, device=t.here, dtype=t.floating)
@@ -74,14 +75,14 @@ def dropout(t, n):
 SHARES = {"normal_": (-1.0, 0.0), "uniform_": (0.3, 0.7), "exponential_": (0.5, 1.0), "cauchy_": (0.4, 3.0)}
 
 
-@op(full=[f"name={name} n=1000000" for name in SHARES], backward=False, flops=lambda: 0)
+@op(full=[f"name={name} n=1000000" for name in SHARES], backward=False, flops=lambda: 0, **WRITTEN)
 def in_place(t, name, n):
     """Numbers of a distribution, written over others."""
     x = torch.empty(n, device=t.here, dtype=t.floating)
     return _tenths_below(getattr(x, name), *SHARES[name])
 
 
-@op(full=["n=1000000"], backward=False, flops=lambda: 0)
+@op(full=["n=1000000"], backward=False, flops=lambda: 0, **WRITTEN)
 def integers(t, n):
     """Integers below 100, written over others."""
     x = torch.empty(n, device=t.here, dtype=t.floating)

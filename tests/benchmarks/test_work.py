@@ -119,3 +119,36 @@ def test_optimizers_move_parameters_gradients_and_averages(name: str, states: in
     for dtype, itemsize in (("float32", 4), ("bfloat16", 2)):
         work = op.stated_work("forward", dtype, "tensors=3 elements=100 impl=forloop")
         assert work == {"flops": 0.0, "bytes": 300 * itemsize * (1 + 1 + states + 1 + states)}
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "moved"),
+    [  # elements of the case's dtype, and bytes of others
+        ("pointwise.where", "n=100", (300, 100)),
+        ("pointwise.unary_inside", "name=log n=100", (200, 0)),
+        ("pointwise.binary", "name=div n=100", (300, 0)),
+        ("pointwise.addcdiv", "n=100", (400, 0)),
+        ("pointwise.add_mixed", "n=100", (100, 800)),
+        ("pointwise.integer", "name=bitwise_xor n=100", (0, 2400)),
+        ("pointwise.integer", "name=logical_and n=100", (0, 1700)),
+        ("indexing.masked_fill", "n=100", (200, 100)),
+        ("indexing.masked_select", "n=100", (150, 100)),
+        ("loss.bce", "n=100", (200, 0)),
+        ("loss.bce_with_logits", "n=100", (200, 0)),
+        ("compiled.scaled_softmax", "rows=10 width=10 by=eager", (200, 100)),
+        ("reduction.truth", "name=all n=100", (0, 100)),
+        ("layout.zero", "n=100", (100, 0)),
+        ("layout.diag", "n=100", (200, 0)),
+        ("random.normal", "n=100", (100, 0)),
+        ("random.uniform", "n=100", (100, 0)),
+        ("random.bernoulli", "n=100", (200, 0)),
+        ("random.in_place", "name=normal_ n=100", (100, 0)),
+        ("random.integers", "n=100", (100, 0)),
+    ],
+)
+def test_bytes_are_of_what_the_call_takes_and_not_of_what_its_inputs_were_made_from(
+    name: str, shape: str, moved: tuple[int, int]
+) -> None:
+    for dtype, itemsize in (("float32", 4), ("float16", 2)):
+        stated = OPS[name].stated_work("forward", dtype, shape).get("bytes")
+        assert stated == moved[0] * itemsize + moved[1], dtype
