@@ -152,3 +152,23 @@ def test_bytes_are_of_what_the_call_takes_and_not_of_what_its_inputs_were_made_f
     for dtype, itemsize in (("float32", 4), ("float16", 2)):
         stated = OPS[name].stated_work("forward", dtype, shape).get("bytes")
         assert stated == moved[0] * itemsize + moved[1], dtype
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "flops"),
+    [
+        ("max_pool", "n=1 c=1 hw=8", 9 * 4 * 4),
+        ("max_pool_channels_last", "n=1 c=1 hw=7", 9 * 4 * 4),
+        ("avg_pool", "n=2 c=3 hw=8", 2 * 3 * 8 * 8),
+        ("global_pool", "n=2 c=3 hw=7", 2 * 3 * 7 * 7),
+        ("nearest", "n=1 c=1 hw=8", 0),
+        ("bilinear", "n=1 c=1 hw=8", 2 * 4 * 16 * 16),
+        ("bicubic", "n=1 c=1 hw=8", 2 * 16 * 16 * 16),
+        ("resize", "name=nearest3d n=1 c=1 hw=4", 0),
+        ("resize", "name=linear1d n=1 c=1 hw=8", 2 * 2 * 16),
+        ("resize", "name=trilinear3d n=1 c=1 hw=4", 2 * 8 * 8**3),
+        ("volumes", "name=avg_pool3d n=1 c=1 hw=4", 4**3),
+    ],
+)
+def test_pooling_is_counted_by_the_numbers_in_its_windows(name: str, shape: str, flops: int) -> None:
+    assert OPS[f"pooling.{name}"].stated_work("forward", "float32", shape)["flops"] == flops
