@@ -41,7 +41,7 @@ def cholesky(t, n, b=1):
     return lambda: torch.linalg.cholesky(x)
 
 
-@op(**SHAPES, **FACTS, **_cubic(4 / 3), backward=False)
+@op(**SHAPES, **FACTS, **_cubic(8 / 3), backward=False)  # half of it writes the orthogonal factor out
 def qr(t, n, b=1):
     """Orthogonal times upper triangular."""
     x = _matrix(t, n, b)
@@ -55,14 +55,14 @@ def _product(factors):
     return first
 
 
-@op(standard=["n=32", "n=256", "n=16 b=128"], full=["n=1024"], **FACTS, **_cubic(20), backward=False)
+@op(standard=["n=32", "n=256", "n=16 b=128"], full=["n=1024"], **FACTS, **_cubic(8 / 3), backward=False)
 def svdvals(t, n, b=1):
     """Singular values."""
     x = _matrix(t, n, b)
     return lambda: torch.linalg.svdvals(x)
 
 
-@op(standard=["n=32", "n=256", "n=16 b=128"], full=["n=1024"], **FACTS, **_cubic(4), backward=False)
+@op(standard=["n=32", "n=256", "n=16 b=128"], full=["n=1024"], **FACTS, **_cubic(4 / 3), backward=False)
 def eigvalsh(t, n, b=1):
     """Eigenvalues of a symmetric matrix."""
     x = _positive(t, n, b)

@@ -172,3 +172,12 @@ def test_bytes_are_of_what_the_call_takes_and_not_of_what_its_inputs_were_made_f
 )
 def test_pooling_is_counted_by_the_numbers_in_its_windows(name: str, shape: str, flops: int) -> None:
     assert OPS[f"pooling.{name}"].stated_work("forward", "float32", shape)["flops"] == flops
+
+
+@pytest.mark.parametrize(
+    ("name", "factor"),  # Golub and Van Loan, Matrix Computations: leading terms for square matrices
+    [("cholesky", 1 / 3), ("qr", 4 / 3 + 4 / 3), ("svdvals", 8 / 3), ("eigvalsh", 4 / 3), ("inverse", 2)],
+)
+def test_factorisations_are_counted_by_what_they_compute(name: str, factor: float) -> None:
+    stated = OPS[f"linalg.{name}"].stated_work("forward", "float32", "n=30 b=2")["flops"]
+    assert stated == pytest.approx(factor * 2 * 30**3)
