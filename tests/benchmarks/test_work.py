@@ -181,3 +181,8 @@ def test_pooling_is_counted_by_the_numbers_in_its_windows(name: str, shape: str,
 def test_factorisations_are_counted_by_what_they_compute(name: str, factor: float) -> None:
     stated = OPS[f"linalg.{name}"].stated_work("forward", "float32", "n=30 b=2")["flops"]
     assert stated == pytest.approx(factor * 2 * 30**3)
+
+
+def test_what_goes_there_and_back_crosses_the_link_twice() -> None:
+    one_way = OPS["transfer.to_device"].stated_work("forward", "float32", "n=100")["bytes"]
+    assert OPS["transfer.there_and_back"].stated_work("forward", "float32", "n=100")["bytes"] == 2 * one_way
