@@ -21,6 +21,8 @@ FACTS = {
     "flops": lambda n: n,
     "bytes": lambda n, itemsize: 2 * n * itemsize,
 }
+MOVING = {**FACTS, "flops": lambda: 0}
+"""Of those that add nothing."""
 
 
 @op(standard=["n=1000", "n=1000000"], **FACTS)
@@ -33,7 +35,7 @@ def _all_reduce(numbers, size):
     return restarting(numbers, dist.all_reduce)
 
 
-@op(standard=["n=1000000"], **FACTS)
+@op(standard=["n=1000000"], **MOVING)
 def all_gather(t, n):
     """The numbers of all ranks, behind each other, for each of them: weights of sharded training."""
     return together(t, _all_gather, n, expected=torch.cat)
@@ -56,7 +58,7 @@ def _reduce_scatter(numbers, size):
     return lambda: scatter(out, numbers[: part * size]), out
 
 
-@op(standard=["n=1000000"], **FACTS)
+@op(standard=["n=1000000"], **MOVING)
 def broadcast(t, n):
     """The numbers of rank 0, for all."""
     return together(t, _broadcast, n, expected=lambda ranks: ranks[0])

@@ -186,3 +186,11 @@ def test_factorisations_are_counted_by_what_they_compute(name: str, factor: floa
 def test_what_goes_there_and_back_crosses_the_link_twice() -> None:
     one_way = OPS["transfer.to_device"].stated_work("forward", "float32", "n=100")["bytes"]
     assert OPS["transfer.there_and_back"].stated_work("forward", "float32", "n=100")["bytes"] == 2 * one_way
+
+
+def test_a_collective_that_adds_nothing_has_no_flops() -> None:
+    flops = {
+        name: OPS[f"collectives.{name}"].stated_work("forward", "float32", "n=100")["flops"]
+        for name in ("all_reduce", "reduce_scatter", "all_gather", "broadcast")
+    }
+    assert flops == {"all_reduce": 100, "reduce_scatter": 100, "all_gather": 0, "broadcast": 0}
