@@ -9,6 +9,7 @@ import textwrap
 import pytest
 import torch
 
+from accel_micro.catalogue.aten import operators
 from accel_micro.definition import CPU_MOST_FLOPS
 from accel_micro.dtypes import NARROW
 from accel_micro.measure.cold import MOST_BYTES, MOST_SETS, Footprint
@@ -217,3 +218,7 @@ def test_accelerator_dtypes_are_covered() -> None:
         )
         assert wanted <= set(op.dtypes) or set(op.dtypes) <= set(NARROW), name
         assert all(hasattr(torch, dtype) for dtype in op.dtypes)
+
+
+def test_what_is_taken_apart_is_not_put_together_again_in_the_timed_call() -> None:
+    assert operators(OPS["layout.chunk"]) == ("aten.split", "aten.clone")
