@@ -68,11 +68,8 @@ def steal(host: View, torch: View) -> Iterator[Finding]:
 def memory(host: View, torch: View) -> Iterator[Finding]:
     """A page that comes from swap costs as much as a million additions."""
     swapped, pressure = host.number("memory.swapped_bytes"), host.number("load.memory_pressure")
-    total = min(
-        (size for name in ("total", "limit") if (size := host.number(f"memory.{name}_bytes")) is not None),
-        default=None,
-    )
-    available = host.number("memory.available_bytes")
+    # Of the machine both: how much of a control group's limit is left is not known.
+    total, available = host.number("memory.total_bytes"), host.number("memory.available_bytes")
     if swapped is not None and swapped >= _SWAPPED_BYTES:
         yield Finding(
             "swapping",
@@ -84,10 +81,15 @@ def memory(host: View, torch: View) -> Iterator[Finding]:
         pressure is not None and pressure >= 0.05
     ):
         left = f"{gib(available)} of {gib(total)}" if available is not None and total else "little memory"
+        waited = (
+            ""
+            if pressure is None
+            else f", and tasks waited for memory in {pressure:.0%} of the last ten seconds"
+        )
         yield Finding(
             "short of memory",
             "warning",
-            f"{left} is free, and tasks waited for memory in {pressure or 0:.0%} of the last ten seconds.",
+            f"{left} is free{waited}.",
             "Close programs, or leave out the large cases.",
         )
 
