@@ -139,8 +139,10 @@ class Ahead:
             self._paused = True
         with contextlib.suppress(psutil.NoSuchProcess):
             process = psutil.Process(self._process.pid)
-            while any(one.status() not in _STOPPED for one in (process, *process.children(recursive=True))):
-                time.sleep(0.001)
+            for one in (process, *process.children(recursive=True)):
+                with contextlib.suppress(psutil.NoSuchProcess):  # that one is gone, and the others may run yet
+                    while one.status() not in _STOPPED:
+                        time.sleep(0.001)
 
     def finish(self, name: str) -> None:
         """Let the environment of that name be made to its end, if it is being made."""
