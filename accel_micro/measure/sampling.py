@@ -156,7 +156,9 @@ class Sampler:
         full_speed.contribute(
             self._host_key, [r for reader in readers if not reader.by_device for r in reader.rates]
         )
-        together = throughput_over_larger(readers)
+        # Last: a profiler that was used once makes every launch a little slower.
+        share = self._busy_share(readers)
+        together = throughput_over_larger(readers, share or 1.0)
         if together is not None and abs(together - 1) > _AGREEMENT:
             flag = Flag(
                 "clocks disagree", f"throughput is {together:.2f} of the larger of dispatch and device"
@@ -165,10 +167,9 @@ class Sampler:
         self.throughput_over_larger = together
         processes: dict[str, Process] = {}
         for reader in readers:  # dispatch and device come before what is held against them
-            processes[reader.clock] = self._process(reader, samples, self._floor(reader, processes))
+            process = self._process(reader, samples, self._floor(reader, processes))
+            processes[reader.clock] = self._busy(process, share) if reader.clock == "device" else process
         self.device_interval = self._interval(processes)
-        if "device" in processes:  # last: a profiler that was used once makes every launch a little slower
-            processes["device"] = self._busy(processes["device"])
         return processes, unreadable
 
     def _floor(self, reader: Reader, read: Mapping[str, Process]) -> float:
@@ -180,8 +181,8 @@ class Sampler:
         device = self.device
         if reader.clock == "dispatch" or device.on_cpu or not device.asynchronous:
             return 0.0
-        if "device" in read:
-            return read["device"].median_seconds
+        if "device" in read:  # with the gaps between kernels too: they are none of the host's
+            return max(read["device"].median_seconds, read["device"].raw_median_seconds)
         if self._device_at_most is not None:
             return self._device_at_most
         if "dispatch" in read and device.serial:
@@ -195,10 +196,16 @@ class Sampler:
         throughput = read["throughput"].median_seconds
         return max(0.0, throughput - read["dispatch"].median_seconds), throughput
 
-    def _busy(self, process: Process) -> Process:
+    def _busy_share(self, readers: Sequence[Reader]) -> float | None:
+        """What the device clock is multiplied by; None where it was not read, or nothing tells."""
+        if not any(reader.clock == "device" for reader in readers):
+            return None
+        assert self._queue is not None
+        return self._queue.busy_share()
+
+    def _busy(self, process: Process, share: float | None) -> Process:
         """Device time without the gaps between kernels."""
         assert self._queue is not None
-        share = self._queue.busy_share()
         if share is None:
             return replace(process, flags=(*process.flags, Flag("gaps counted")))
         samples = tuple(share * sample for sample in process.samples)

@@ -154,3 +154,19 @@ def test_waiting_is_the_callers_own_where_no_other_thread_waited(
     assert block.waiting == pytest.approx(total)
     assert block.own_waiting == pytest.approx(taken_off)
     assert block.is_disturbed == (total - taken_off > 0.02)
+
+
+@pytest.mark.parametrize(
+    ("throughput", "share", "ratio"),
+    [(1.6e-6, 1.6, 1.0), (1e-6, 0.6, 1.0), (3e-6, 1.5, 2.0), (0.1e-6, 1.2, 0.1)],
+)
+def test_agreement_holds_by_the_device_as_it_was_read_or_as_it_is_published(
+    throughput: float, share: float, ratio: float
+) -> None:
+    readers = [
+        reader("dispatch", constantly(1.0), 0.2e-6),
+        reader("device", constantly(1.0), 1e-6),
+        reader("throughput", constantly(1.0), throughput),
+    ]
+    take_turns(readers, 3, 0.0, now=lambda: 0.0)
+    assert throughput_over_larger(readers, share) == pytest.approx(ratio)
