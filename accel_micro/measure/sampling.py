@@ -96,6 +96,7 @@ class Sampler:
         self._queue: Queue | None = None
         self._device_at_most: float | None = None
         self._period = 1
+        self._reads_its_clock = False
         self.seen = Seen()
 
     def first_call(self) -> Any:
@@ -292,7 +293,9 @@ class Sampler:
         )
 
     def _probe_device(self) -> float:
-        return self.device.probe_device_speed() or self.device.probe_host_speed()
+        hertz = self.device.probe_device_speed()
+        self._reads_its_clock = hertz is not None
+        return hertz or self.device.probe_host_speed()
 
     def block_of(self, clock: str) -> tuple[int, Callable[[], float], tuple[Flag, ...]]:
         """Calls per block, a function that times one block (seconds per call), and flags of the method. After warm-up.
@@ -343,7 +346,7 @@ class Sampler:
             if abs(bend) > _BENT:
                 flags.append(Flag("not linear", f"2n calls are {100 * bend:+.0f} % off the line of n and 3n"))
         held = Counter(reason for block in chosen.blocks for reason in block.throttled)
-        if reader.by_device:
+        if reader.by_device and self._reads_its_clock:  # else a slow host would be called a slow device
             flags += self._throttled_flags(chosen.blocks, held)
             flags += self._clock_flags(reader.reference)
         return Process(

@@ -10,10 +10,11 @@ from accel_micro import devices, profiles
 from accel_micro.devices import peaks, proof
 from accel_micro.devices.proof import Proof, prove
 from accel_micro.measure.case import _uses_tf32
+from accel_micro.measure.process import Process
 from accel_micro.measure.records import Case
 from accel_micro.measure.sampling import Sampler
 from tests.devices.gpus import HERTZ, CudaOnPaper, Gpus
-from tests.fake import Clock
+from tests.fake import Clock, FakeDevice
 
 HOST, DEVICE = 10e-6, 40e-6
 ALL = ("throughput", "latency", "dispatch", "device")
@@ -43,6 +44,23 @@ def test_a_spin_that_spins_gives_all_clocks(gpus: Gpus, spin_hertz: float | None
     assert not unreadable
     assert processes["device"].median_seconds == pytest.approx(DEVICE, rel=0.01)
     assert processes["dispatch"].median_seconds == pytest.approx(HOST, rel=0.01)
+
+
+@pytest.mark.parametrize("share_slow", [1.0, 0.75], ids=["slow host", "host that changes"])
+def test_a_slow_host_is_not_called_a_slow_gpu(gpus: Gpus, share_slow: float) -> None:
+    def read() -> dict[str, Process]:
+        with device.session():
+            return Sampler(device, gpus.call(HOST, DEVICE), 0.3).read_together(ALL, 20)[0]
+
+    fast = FakeDevice(Clock())
+    Sampler(fast, fast.call, 0.1).read("throughput")  # leaves the full speed behind
+    device = device_of(gpus)
+    read()  # what the next process would be held against
+    gpus.clock.speed = lambda seconds: 1 / 1.5 if 5 * seconds % 1 < share_slow else 1.0
+    processes = read()
+    for clock in ("device", "throughput"):
+        assert processes[clock].median_seconds == pytest.approx(DEVICE, rel=0.01)
+        assert {flag.name for flag in processes[clock].flags} <= {"gaps counted"}
 
 
 def test_a_spin_that_does_not_spin_leaves_throughput_and_latency(gpus: Gpus) -> None:
