@@ -10,6 +10,7 @@ from accel_micro import devices
 from accel_micro.devices import peaks, store
 from accel_micro.devices.base import WatchState
 from accel_micro.devices.cpu import Cpu
+from tests.fake import Clock, FakeDevice
 
 
 def test_a_larger_working_set_never_has_a_higher_peak() -> None:
@@ -233,3 +234,18 @@ def test_a_peak_is_that_of_a_thread_with_a_core(
 
     monkeypatch.setattr(peaks.full_speed, "establish", lambda *_: 1000.0)
     assert peaks._best_rate(device, call, 1e12) == pytest.approx(rate)
+
+
+def test_what_the_first_call_loads_is_no_speed_of_the_kernel(known_machine: None) -> None:
+    clock = Clock()
+    device = FakeDevice(clock, host_seconds=1e-3)
+
+    def call() -> None:
+        if not device.calls:
+            clock.work(0.8)  # a library that is loaded, a kernel that is compiled
+        device.call()
+
+    assert peaks._best_rate(device, call, 1.0) == pytest.approx(1e3, rel=0.01)
+    slow = FakeDevice(clock, host_seconds=0.8)
+    assert peaks._best_rate(slow, slow.call, 1.0) is None
+    assert slow.calls == 2
