@@ -249,3 +249,12 @@ def test_what_the_first_call_loads_is_no_speed_of_the_kernel(known_machine: None
     slow = FakeDevice(clock, host_seconds=0.8)
     assert peaks._best_rate(slow, slow.call, 1.0) is None
     assert slow.calls == 2
+
+
+def test_sizes_too_large_for_a_slow_device_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rate(device: Any, call: Any, amount: float) -> float | None:
+        return amount if amount < 1 << 20 else None
+
+    monkeypatch.setattr(peaks, "_best_rate", rate)
+    monkeypatch.setattr(peaks, "_CPU_BYTES", (1 << 16, 1 << 22))
+    assert list(peaks._measure_bytes(devices.get("cpu"))) == ["65536"]
