@@ -82,8 +82,10 @@ def compare(result: Any, reference: Any, allowed: float, where: str = "cpu") -> 
             raise ValueError(f"shape {tuple(output.shape)} where the reference has {tuple(expected.shape)}")
         # Moved before it is widened: not every device has float64. Not in place: a float64 output
         # is not copied by `to`, and outputs may share memory.
-        expected = expected.detach().to(torch.float64)
-        difference = output.detach().to(expected.device).to(torch.float64) - expected
+        # A complex number is no real one whose imaginary part may be left out.
+        wide = torch.complex128 if output.dtype.is_complex or expected.dtype.is_complex else torch.float64
+        expected = expected.detach().to(wide)
+        difference = output.detach().to(expected.device).to(wide) - expected
         norm = float(torch.linalg.vector_norm(expected))
         size = max(1, expected.numel())
         scale = norm or 1.0

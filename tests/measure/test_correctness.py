@@ -106,3 +106,11 @@ def test_outputs_that_share_memory_are_compared_and_left_as_they_are() -> None:
     row = torch.ones(1, dtype=torch.float64).expand(3)
     assert compare(row, torch.ones(3, dtype=torch.float64), 1e-15).error == 0
     assert gradient.tolist() == [1.0, 2.0]
+
+
+def test_imaginary_parts_are_compared_too() -> None:
+    values = torch.complex(torch.ones(3), torch.ones(3))
+    assert compare(values, values.to(torch.complex128), 1e-6).error == 0
+    conjugate = compare(values, values.conj().to(torch.complex128), 1e-6)
+    assert conjugate.error == pytest.approx(math.sqrt(2))
+    assert conjugate.worst_element_error == pytest.approx(math.sqrt(2))
