@@ -28,10 +28,16 @@ class Cpu(Device):
 
         import torch
 
-        if "OMP_NUM_THREADS" not in os.environ and "MKL_NUM_THREADS" not in os.environ:
-            # torch counts the machine's cores and not a container's quota; too many threads wait for each other.
-            torch.set_num_threads(host.allowed_cores())
-        yield
+        if "OMP_NUM_THREADS" in os.environ or "MKL_NUM_THREADS" in os.environ:
+            yield
+            return
+        before = torch.get_num_threads()
+        # torch counts the machine's cores and not a container's quota; too many threads wait for each other.
+        torch.set_num_threads(host.allowed_cores())
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
     def own_waited_seconds(self) -> float:
         from accel_micro.devices.waiting import thread_waited_seconds

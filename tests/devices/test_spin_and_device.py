@@ -7,7 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
+from accel_micro import devices, host
 from accel_micro.devices.base import Device, quiet_stderr
 from accel_micro.devices.spin import SPINS, spin_rate
 from accel_micro.devices.waiting import parse, thread_waited_seconds, waited_seconds
@@ -76,3 +78,14 @@ def test_stderr_is_silent_inside_and_back_outside(capfd: pytest.CaptureFixture[s
         os.write(2, b"native noise\n")
     os.write(2, b"heard\n")
     assert capfd.readouterr().err == "heard\n"
+
+
+def test_a_session_on_the_cpu_gives_the_caller_its_threads_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = torch.get_num_threads()
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(host, "allowed_cores", lambda: before + 1)
+    with pytest.raises(KeyError), devices.get("cpu").session():
+        assert torch.get_num_threads() == before + 1
+        raise KeyError
+    assert torch.get_num_threads() == before
