@@ -209,7 +209,14 @@ def read(path: Path, problems: list[str] | None = None) -> Iterator[Record]:
                 continue
             try:
                 yield Record.from_json(json.loads(line))
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
+            except (
+                LookupError,
+                TypeError,
+                ValueError,
+                ArithmeticError,
+                AttributeError,
+                RecursionError,
+            ) as error:
                 if problems is not None:
                     problems.append(
                         f"{path}:{number}: not a record, skipped ({type(error).__name__}: {error})"

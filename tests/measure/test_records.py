@@ -93,6 +93,18 @@ def test_a_torn_or_foreign_line_is_named_and_skipped(tmp_path: Path, line: str) 
     assert f"{path}:2: not a record" in problems[0]
 
 
+def test_whatever_is_wrong_with_a_line_it_costs_itself_alone(tmp_path: Path) -> None:
+    path = tmp_path / f"x{SUFFIX}"
+    whole = small("m=1").to_json()
+    with path.open("w") as file:
+        file.write("[" * 100_000 + "\n")
+        file.write(json.dumps({**whole, "device_interval": [1.0]}) + "\n")
+    append(path, small("m=2"))
+    problems: list[str] = []
+    assert [record.case.shape for record in read(path, problems)] == ["m=2"]
+    assert len(problems) == 2
+
+
 def test_a_record_after_a_line_cut_short_is_not_lost(tmp_path: Path) -> None:
     path = tmp_path / f"x{SUFFIX}"
     append(path, small("m=1"))
