@@ -108,7 +108,9 @@ def _of_error(case: Case, error: Exception) -> Record:
     first_line = text.split("\n")[0]
     if isinstance(error, NotImplementedError) or "not implemented for" in text or "is not supported" in text:
         return Record(case, skipped=first_line)
-    if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)) or "can't allocate memory" in text:
+    # MPS, and CUDA outside of torch's allocator, say so by a RuntimeError.
+    says_so = "can't allocate memory" in text or "out of memory" in first_line
+    if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)) or says_so:
         return Record(case, failure=Failure("out of memory", first_line))
     if isinstance(error, Implausible):
         return Record(case, failure=Failure("implausible", str(error)))

@@ -140,6 +140,11 @@ def raising(error: BaseException) -> Callable[[Inputs], Any]:
             RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried 9 bytes"),
             "out of memory",
         ),
+        (
+            RuntimeError("MPS backend out of memory (MPS allocated: 1.00 GB, max allowed: 9 GB)"),
+            "out of memory",
+        ),
+        (RuntimeError("CUDA error: out of memory\nCUDA kernel errors might be"), "out of memory"),
     ],
 )
 def test_an_error_becomes_a_failure(error: Exception, kind: str) -> None:
