@@ -1,5 +1,6 @@
 """What a call is and does: its tensors in words, its work, whether it draws or only names memory."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -139,6 +140,15 @@ def all_finite(tensor: torch.Tensor) -> bool:
     if not (tensor.is_floating_point() and tensor.layout == torch.strided and tensor.numel()):
         return True
     return bool(torch.isfinite(tensor).all())
+
+
+def numbers_finite(value: Any) -> bool:
+    """Whether no number among arguments is NaN or infinity: a mask of attention is filled with infinity on purpose."""
+    if isinstance(value, (list, tuple)):
+        return all(map(numbers_finite, value))
+    if isinstance(value, dict):
+        return all(map(numbers_finite, value.values()))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def subnormal_share(tensor: torch.Tensor) -> float:

@@ -19,6 +19,7 @@ from accel_micro.explain.capturing.describing import (
     flops_of,
     is_uninitialised,
     is_view,
+    numbers_finite,
     scalars_of,
     subnormal_share,
     tensors_in,
@@ -150,7 +151,7 @@ class Recording(TorchDispatchMode):
         if self._keep is not None and call.kind not in self._kinds:
             self._kinds.add(call.kind)
             kept = self._keep(func, args, kwargs)
-        finite = self._look and all(map(all_finite, made_of))
+        finite = self._look and all(map(all_finite, made_of)) and numbers_finite((args, kwargs))
         # A tensor that is about to be filled with random numbers holds what memory held before.
         looked = made_of if self._look and not draws(func) else []
         share = max(map(subnormal_share, looked), default=0.0)

@@ -121,6 +121,19 @@ def test_subnormal_numbers_and_infinity_are_seen() -> None:
     assert (str(first.func), first.module_class) == ("aten.div.Tensor", "Broken")
 
 
+def test_infinity_that_a_call_is_told_to_write_is_not_its_fault() -> None:
+    layer, x = nn.Linear(16, 16), torch.ones(16, 16)
+    mask = torch.ones(16, 16, dtype=torch.bool).triu(1)
+
+    def step() -> torch.Tensor:
+        hidden = torch.full((16, 16), float("-inf"))
+        return layer(x).masked_fill(mask, float("-inf")) + hidden / 0.0
+
+    found = {str(call.func): call.non_finite for call in record(step, layer, look=True).calls}
+    assert found.keys() >= {"aten.full.default", "aten.masked_fill.Scalar"}
+    assert not any(found.values())
+
+
 def test_an_optimizer_counts_its_steps_on_the_host_and_waits_for_no_device() -> None:
     model = planted.plain("meta")  # stands for an accelerator: tensors that are not the host's
     batch = model.batch(2)
