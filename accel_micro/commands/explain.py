@@ -138,8 +138,10 @@ def explain_batches(
     captures = capture(request, settings, tell)
     line = fit(captures)
     tried = {each: _try_switch(request, line, each, settings[0], tell) for each in line.switches if confirm}
+    rows = {capture.batch: capture.rows for capture in captures}
     narrowed = [
-        replace(narrow(request, settings[0], each, tell), tried=tried.get(each)) for each in line.switches
+        replace(narrow(request, settings[0], each, rows[each.below], tell), tried=tried.get(each))
+        for each in line.switches
     ]
     ends = [captures[0], captures[-1]]
     found = explain(*ends, interleaved=True)
@@ -184,23 +186,28 @@ def _changed(
     return before, after
 
 
-def narrow(request: "Request", setting: Setting, switch: "Switch", tell: Told) -> "Switch":
-    """The neighbouring batch sizes between which convolutions change, by halving: a step of each size, untimed."""
+def narrow(
+    request: "Request", setting: Setting, switch: "Switch", below_rows: "Sequence[Row]", tell: Told
+) -> "Switch":
+    """The neighbouring batch sizes between which convolutions change, by halving: a step of each size, untimed.
+
+    Args:
+        below_rows: of the step at `switch.below`. Others of its convolutions may run as `switch.after` at any size.
+    """
     from accel_micro.explain.capturing.taking import rows_of
 
+    places = {(row.phase, row.module) for row in below_rows if row.backend == switch.before}
     below, above = switch.below, switch.above
     while above - below > 1:
         middle = (below + above) // 2
         tell(f"which convolution at batch {middle}?")
-        if _runs(rows_of(request, setting.changed(batch=str(middle))), switch.after) >= switch.calls:
+        rows = rows_of(request, setting.changed(batch=str(middle)))
+        changed = [row for row in rows if row.backend == switch.after and (row.phase, row.module) in places]
+        if sum(row.count for row in changed) >= switch.calls:
             above = middle
         else:
             below = middle
     return replace(switch, below=below, above=above)
-
-
-def _runs(rows: "Sequence[Row]", backend: str) -> int:
-    return sum(row.count for row in rows if row.backend == backend)
 
 
 def save(captures: "Sequence[Capture]", folder: Path) -> list[Path]:

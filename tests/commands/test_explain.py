@@ -111,12 +111,16 @@ def test_the_batch_of_a_switch_is_found_by_halving(monkeypatch: pytest.MonkeyPat
     def rows_of(request: Request, setting: Setting) -> Any:
         assert setting.batch is not None
         asked.append(setting.batch)
-        backend = "NnpackSpatial" if setting.batch >= 16 else "Slow2d"
-        return tuple(row(n, backend=backend) for n in range(2))
+        return rows(setting.batch)
+
+    def rows(batch: int) -> Any:
+        """As on one thread, where oneDNN has convolutions of 1×1 from 16 on, and those of 3×3 at any size."""
+        backend = "Mkldnn" if batch >= 16 else "Slow2d"
+        return (*(row(n, backend=backend) for n in (0, 4)), *(row(n, backend="Mkldnn") for n in (1, 2)))
 
     monkeypatch.setattr(taking, "rows_of", rows_of)
     found = explaining.narrow(
-        Request("plain"), Setting("cpu", 4), Switch(8, 32, "Slow2d", "NnpackSpatial", 2), lambda text: None
+        Request("plain"), Setting("cpu", 4), Switch(8, 32, "Slow2d", "Mkldnn", 2), rows(8), lambda text: None
     )
     assert (found.below, found.above) == (15, 16) and len(asked) == 5
 
@@ -140,7 +144,7 @@ def test_a_switch_is_tried_where_the_line_breaks(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(explaining, "capture", fake)
     monkeypatch.setattr(
-        explaining, "narrow", lambda request, setting, switch, tell: replace(switch, below=15)
+        explaining, "narrow", lambda request, setting, switch, rows, tell: replace(switch, below=15)
     )
     settings = [Setting("cpu", size, {"onednn": "off"}) for size in (4, 8, 12, 16, 32, 64)]
     found, _ = explaining.explain_batches(Request("plain"), settings, confirm, lambda text: None)
