@@ -5,6 +5,8 @@ from statistics import median
 from time import perf_counter
 from typing import Any, Final
 
+import torch
+
 from accel_micro.explain.capturing.target import WrongModel, changed, imported
 from accel_micro.models.model import Batch, Model
 
@@ -13,21 +15,26 @@ _SECONDS: Final = 4.0
 _SKIPPED: Final = 2
 
 
-def feed(model: Model, name: str, device: Any, training: bool, switches: Mapping[str, str]) -> dict[str, Any]:
+def feed(
+    model: Model, name: str, device: Any, training: bool, switches: Mapping[str, str], size: int
+) -> dict[str, Any]:
     """Seconds a batch, as `capture.Fed` has them.
 
     Args:
         name: `package.module:function`, which returns an iterable of (inputs, target) or of `Batch`, such as a
             `torch.utils.data.DataLoader`.
+        size: examples in the batch of the step that is explained.
 
     Raises:
-        WrongModel: it gives fewer than four batches.
+        WrongModel: it gives fewer than four batches, or batches of another size.
     """
     make = imported(name)
     loader: Iterable[Any] = make()
     batches: list[Batch] = []
     loading: list[float] = []
     for seconds, batch in _timed(loader):
+        if not loading and (found := _examples(model, batch, size)) not in (None, size):
+            raise WrongModel(f"the loader {name} gives batches of {found}, and the step has one of {size}")
         loading.append(seconds)
         batches = [*batches, batch][-4:]
     if len(loading) <= _SKIPPED + 1:
@@ -63,6 +70,16 @@ def feed(model: Model, name: str, device: Any, training: bool, switches: Mapping
         "prefetches": getattr(loader, "num_workers", 0) > 0,
         **(taken_apart(loader) or {}),
     }
+
+
+def _examples(model: Model, batch: Batch, size: int) -> int | None:
+    """Examples in a loader's batch, by the one dimension that grows with those of the model's own; None: none does."""
+    drawn = (torch.Generator().manual_seed(model.seed) for _ in range(2))
+    one, two = (model.make_batch(n * size, model.dtype, g).inputs.shape for n, g in enumerate(drawn, start=1))
+    grows = [place for place, (some, more) in enumerate(zip(one, two, strict=False)) if some != more]
+    if len(grows) != 1 or batch.inputs.dim() != len(one):
+        return None
+    return int(batch.inputs.shape[grows[0]])
 
 
 def taken_apart(loader: Any) -> dict[str, Any] | None:

@@ -357,7 +357,15 @@ class _Process:
     def _fed(self) -> dict[str, Any]:
         from accel_micro.explain.capturing.feeding import feed
 
-        return feed(self.model, self.job["loader"], self.device, self.training, self.setting.switches)
+        assert self.setting.batch is not None
+        return feed(
+            self.model,
+            self.job["loader"],
+            self.device,
+            self.training,
+            self.setting.switches,
+            self.setting.batch,
+        )
 
     def _peaks(self) -> dict[str, Any]:
         from accel_micro.devices import peaks

@@ -100,6 +100,12 @@ def test_a_loader_is_timed_by_itself_and_with_the_step() -> None:
     assert fed["loader_seconds"] >= 0.03 and fed["step_seconds"] >= 0.03 and not fed["prefetches"]
 
 
+def test_a_loader_whose_batches_are_of_another_size_is_refused() -> None:
+    """Seconds of its batches would be taken for those of the step's, four times as fast an example."""
+    with pytest.raises(WrongModel, match=r"loader gives batches of 4, and the step has one of 16"):
+        process.run(job("plain", "cpu batch=16 threads=1", loader="tests.explain.planted:loader", ops=False))
+
+
 def test_a_loader_of_torch_is_taken_apart() -> None:
     slow, reading = taken_apart(planted.slow_transform()), taken_apart(planted.slow_reading())
     assert slow is not None and reading is not None
