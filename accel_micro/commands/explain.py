@@ -92,8 +92,14 @@ def explain_here(
     captures = capture(request, sides, tell)
     found = explain(*captures, interleaved=True)
     suspected = causes(found)
+    confirm = confirm and not _interrupted(request, captures)
     ablations = try_causes(request, sides, captures, found, suspected, tell) if confirm else []
     return Explained(found, suspected, ablations), captures
+
+
+def _interrupted(request: "Request", captures: "Sequence[Capture]") -> bool:
+    """Some processes were not awaited: nothing further is measured."""
+    return any(len(capture.readings) < request.processes for capture in captures)
 
 
 def try_causes(
@@ -117,7 +123,11 @@ def try_causes(
             cause.setting if cause.setting.batch else cause.setting.changed(batch=str(captures[side].batch))
         )
         tell(f"trying {cause.name}: {changed}")
-        pair = _changed(request, sides[side], changed, tell)
+        try:
+            pair = _changed(request, sides[side], changed, tell)
+        except KeyboardInterrupt:
+            tell("interrupted; what was measured before is explained")
+            break
         if pair is not None:
             ablations.append(confirm(cause, *pair, found.difference))
     return ablations
@@ -137,18 +147,28 @@ def explain_batches(
 
     captures = capture(request, settings, tell)
     line = fit(captures)
-    tried = {each: _try_switch(request, line, each, settings[0], tell) for each in line.switches if confirm}
     rows = {capture.batch: capture.rows for capture in captures}
-    narrowed = [
-        replace(narrow(request, settings[0], each, rows[each.below], tell), tried=tried.get(each))
-        for each in line.switches
-    ]
+    interrupted = _interrupted(request, captures)
+    switches = []
+    for each in line.switches:
+        known = each
+        try:
+            if confirm and not interrupted:
+                known = replace(known, tried=_try_switch(request, line, each, settings[0], tell))
+            if not interrupted:
+                found_at = narrow(request, settings[0], each, rows[each.below], tell)
+                known = replace(known, below=found_at.below, above=found_at.above)
+        except KeyboardInterrupt:
+            tell("interrupted; what was measured before is explained")
+            interrupted = True
+        switches.append(known)
     ends = [captures[0], captures[-1]]
     found = explain(*ends, interleaved=True)
     suspected = causes(found)
     sides = [settings[0], settings[-1]]
+    confirm = confirm and not interrupted
     ablations = try_causes(request, sides, ends, found, suspected, tell) if confirm else []
-    return Explained(found, suspected, ablations, replace(line, switches=tuple(narrowed))), captures
+    return Explained(found, suspected, ablations, replace(line, switches=tuple(switches))), captures
 
 
 def _try_switch(
@@ -174,12 +194,18 @@ def _changed(
     """A side and its changed self, whole steps alone, by turns, in processes enough for an interval.
 
     None where the change cannot be made here: what it was to show stays a suspicion.
+
+    Raises:
+        KeyboardInterrupt: before all processes had ended.
     """
     from accel_micro.explain.capturing.taking import CannotCapture
 
     processes = max(_ABLATION_PROCESSES, min(request.processes, 8))
     try:
-        before, after = capture(replace(request, ops=False, processes=processes), [setting, changed], tell)
+        asked = replace(request, ops=False, processes=processes)
+        before, after = capture(asked, [setting, changed], tell)
+        if _interrupted(asked, [before, after]):
+            raise KeyboardInterrupt
     except CannotCapture as problem:
         tell(f"{changed} cannot be measured: {problem}")
         return None

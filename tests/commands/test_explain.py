@@ -105,6 +105,57 @@ def test_causes_are_tried_only_where_sides_differ(monkeypatch: pytest.MonkeyPatc
     assert len(asked) == 1
 
 
+@pytest.mark.parametrize("before", ["a process", "all processes", "the ablation's end"])
+def test_an_interruption_ends_the_trials_and_keeps_what_was_measured(
+    monkeypatch: pytest.MonkeyPatch, before: str
+) -> None:
+    """It said that nothing was kept, and nothing was: captures of minutes."""
+    rows = [row(n, subnormal=0.9 if n == 2 else 0.0) for n in range(len(LAYERS))]
+    sides = [capture(slower={2: 9.0}, rows=rows), capture()]
+    asked: list[int] = []
+
+    def fake(request: Request, settings: list[Setting], tell: Any) -> Any:
+        asked.append(request.processes)
+        count = request.processes
+        if len(asked) == (1 if before == "all processes" else 2):
+            if before == "a process":
+                raise KeyboardInterrupt
+            count = 3
+        return [replace(each, readings=each.readings[:count]) for each in sides]
+
+    monkeypatch.setattr(explaining, "capture", fake)
+    told: list[str] = []
+    found, captures = explaining.explain_here(
+        Request("plain"), [Setting("cpu", 4), Setting("cpu", 4, {"threads": "1"})], True, told.append
+    )
+    assert found.explanation.differs and len(captures) == 2 and found.ablations == []
+    assert len(asked) == (1 if before == "all processes" else 2)
+    assert ("interrupted; what was measured before is explained" in told) == (before != "all processes")
+
+
+@pytest.mark.parametrize("where", ["capture", "narrow"])
+def test_an_interruption_keeps_what_batch_sizes_showed(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    asked: list[str] = []
+
+    def fake(request: Request, settings: list[Setting], tell: Any) -> Any:
+        asked.append("capture")
+        if where == "capture" and len(asked) > 1:
+            raise KeyboardInterrupt
+        sizes = [setting.batch or 0 for setting in settings]
+        return [at(n, n * (3e-3 if n >= 16 else 4e-3), "Nnpack" if n >= 16 else "Slow2d") for n in sizes]
+
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(explaining, "capture", fake)
+    monkeypatch.setattr(explaining, "narrow", interrupted)
+    settings = [Setting("cpu", size, {"onednn": "off"}) for size in (4, 8, 12, 16, 32, 64)]
+    found, _ = explaining.explain_batches(Request("plain"), settings, True, lambda text: None)
+    assert found.fit is not None and len(asked) == 2
+    (switch,) = found.fit.switches
+    assert (switch.below, switch.above) == (12, 16) and (switch.tried is None) == (where == "capture")
+
+
 def test_the_batch_of_a_switch_is_found_by_halving(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
