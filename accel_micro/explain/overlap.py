@@ -23,7 +23,8 @@ def by_two_clocks(
     # A loader and transfers come before the step and do not overlap in the model.
     inside = [group for group in groups if group.kind in ("op", "framework")]
     inside.sort(key=lambda group: group.tail)  # whoever has the tail comes last
-    outside = serial(sides, [group for group in groups if group not in inside], totals)[:-1]
+    around = [group for group in groups if group not in inside]
+    outside = serial(sides, around, totals)[:-1]
     merged = _merged(sides, inside, [list(range(len(side.readings))) for side in sides])
     middle = clocks.shapley(merged, len(inside))
     generator = np.random.default_rng(1)
@@ -46,7 +47,12 @@ def by_two_clocks(
     difference = fmean(totals[0]) - fmean(totals[1])
     reached = math.fsum(each.seconds.value for each in [*found, *outside])
     left = [
-        [total - predicted for total, predicted in zip(totals[i], _played(side), strict=True)]
+        [
+            total - math.fsum(parts)
+            for total, *parts in zip(
+                totals[i], _played(side), *(values(group, i, side) for group in around), strict=True
+            )
+        ]
         for i, side in enumerate(sides)
     ]
     rest = contribution(Group("unexplained", "unexplained"), left, [0.0, 0.0], difference - reached)
@@ -65,13 +71,8 @@ def _both_clocks(group: Group, side: int, capture: Capture) -> list[float]:
 
 
 def _played(capture: Capture) -> list[float]:
-    """Of each process the step by the two-clock model, seconds an example, with loader and transfer."""
-    found = []
-    for reading in capture.readings:
-        step = clocks.of_reading(capture, reading).seconds()
-        further = reading.total_seconds - reading.step_seconds
-        found.append((step + further) / capture.batch)
-    return found
+    """Of each process the step by the two-clock model, seconds an example."""
+    return [clocks.of_reading(capture, reading).seconds() / capture.batch for reading in capture.readings]
 
 
 def _merged(

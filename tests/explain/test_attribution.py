@@ -195,6 +195,17 @@ def test_a_slow_loader_is_a_contribution() -> None:
     assert e.unexplained == pytest.approx(0.0, abs=1e-9)
 
 
+def test_what_a_fed_step_takes_beside_its_parts_is_unexplained_on_its_own_side() -> None:
+    step = sum(layer[4] for layer in LAYERS) + 6 * GAP
+    fed = Fed(loader_seconds=step, transfer_seconds=0.1 * step, step_seconds=3 * step, prefetches=False)
+    rows = [row(n, device_seconds=1e-6) for n in range(len(LAYERS))]
+    e = explain(capture(reading={"fed": fed}, rows=rows), capture(rows=rows))
+    *_, rest = e.contributions
+    assert rest.seconds.value == pytest.approx(0.9 * step / 4, rel=1e-3)
+    assert rest.baseline == pytest.approx(0.9 * step / 4, rel=1e-3)
+    assert rest.contender == pytest.approx(0.0, abs=1e-6)
+
+
 def test_without_ops_the_whole_step_is_still_compared() -> None:
     bare = {"ops": (), "ops_errors": (), "gaps": ()}
     e = explain(capture(reading=bare, problems=("its ops change from step to step",)), capture())
