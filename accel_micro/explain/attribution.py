@@ -16,6 +16,7 @@ Benjamini and Hochberg; a contribution is significant when its q-value is at mos
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean
 
 from accel_micro.explain.aligning import Group, framework_groups, op_groups, values
@@ -24,7 +25,8 @@ from accel_micro.explain.closing import closure, predicted
 from accel_micro.explain.contributing import contribution, judged, serial
 from accel_micro.explain.explanation import ALPHA, Explanation, Interval
 from accel_micro.explain.overlap import by_two_clocks
-from accel_micro.stats.judging import judge
+from accel_micro.stats.judging import FEWEST, judge
+from accel_micro.stats.modes import find_modes
 from accel_micro.stats.verdict import Verdict
 
 
@@ -43,11 +45,19 @@ def explain(baseline: Capture, contender: Capture, *, interleaved: bool = False)
     """
     if baseline.training != contender.training:
         raise CannotExplain("one capture is of training steps and the other of inference; capture both alike")
-    sides = (baseline, contender)
-    totals = [[r.total_seconds / side.batch for r in side.readings] for side in sides]
+    verdict = _verdict((baseline, contender), interleaved)
+    notes = _notes((baseline, contender), interleaved)
+    sides = _of_one_speed((baseline, contender), verdict)
+    for name, side, whole in zip(("baseline", "contender"), sides, (baseline, contender), strict=True):
+        if len(side.readings) < len(whole.readings):
+            notes += (
+                f"{name}: {len(side.readings)} of {len(whole.readings)} processes are explained, the others ran at "
+                "another speed of the machine",
+            )
+    baseline, contender = sides
+    totals = [_totals(side) for side in sides]
     difference = fmean(totals[0]) - fmean(totals[1])
-    verdict, speedup = _speedup(sides, totals, interleaved)
-    notes = _notes(sides, interleaved)
+    speedup = _speedup(totals, verdict)
     if not (baseline.has_ops and contender.has_ops):
         rest = contribution(Group("unexplained", "unexplained"), totals, [0.0, 0.0])
         return Explanation(
@@ -81,17 +91,49 @@ def explain(baseline: Capture, contender: Capture, *, interleaved: bool = False)
     )
 
 
-def _speedup(
-    sides: tuple[Capture, Capture], totals: Sequence[Sequence[float]], interleaved: bool
-) -> tuple[Verdict, Interval]:
+def _totals(side: Capture) -> list[float]:
+    """Of each process the seconds that are explained, an example."""
+    return [reading.total_seconds / side.batch for reading in side.readings]
+
+
+def _verdict(sides: tuple[Capture, Capture], interleaved: bool) -> Verdict:
     if any(reading.fed for side in sides for reading in side.readings):
-        samples = [[[seconds] for seconds in side] for side in totals]
+        samples = [[[seconds] for seconds in _totals(side)] for side in sides]
     else:
         samples = [[[s / side.batch for s in r.steps] for r in side.readings] for side in sides]
     turns = interleaved and len(samples[0]) == len(samples[1])
-    verdict = judge(samples[0], samples[1], alpha=ALPHA, tolerance=0.02, turns=turns)
+    return judge(samples[0], samples[1], alpha=ALPHA, tolerance=0.02, turns=turns)
+
+
+def _of_one_speed(sides: tuple[Capture, Capture], verdict: Verdict) -> tuple[Capture, Capture]:
+    """The sides with the processes of their main speed mode alone, where the verdict's ratio is not that of all.
+
+    It sets processes aside that ran on a slower machine. Means with them could have the other sign.
+    """
+    totals = [_totals(side) for side in sides]
+    ratio = fmean(totals[1]) / fmean(totals[0])
+    if verdict.ratio_low <= ratio <= verdict.ratio_high:
+        return sides
+    modes = find_modes(*([math.log(total) for total in side] for side in totals))
+    kept = [
+        [n for n, mode in enumerate(labels) if mode == modes.main]
+        for labels in (modes.baseline, modes.contender)
+    ]
+    if min(map(len, kept)) < FEWEST:
+        return sides
+    of_kept = [fmean(side[n] for n in numbers) for side, numbers in zip(totals, kept, strict=True)]
+    if abs(math.log(of_kept[1] / of_kept[0] / verdict.ratio)) >= abs(math.log(ratio / verdict.ratio)):
+        return sides
+    one, other = (
+        replace(side, readings=tuple(side.readings[n] for n in numbers))
+        for side, numbers in zip(sides, kept, strict=True)
+    )
+    return one, other
+
+
+def _speedup(totals: Sequence[Sequence[float]], verdict: Verdict) -> Interval:
     low, high = verdict.ratio_low, verdict.ratio_high
-    return verdict, Interval(
+    return Interval(
         fmean(totals[0]) / fmean(totals[1]), 1 / high if high else math.inf, 1 / low if low else math.inf
     )
 

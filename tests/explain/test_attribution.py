@@ -218,6 +218,36 @@ def test_training_and_inference_are_not_compared() -> None:
         explain(capture(), replace(capture(), training=False))
 
 
+@pytest.mark.parametrize("interleaved", [True, False])
+@pytest.mark.parametrize(("gain", "kind"), [(1.08, "improvement"), (1.0, "invariant")])
+def test_a_process_on_a_slower_machine_turns_no_difference_round(
+    gain: float, kind: str, interleaved: bool
+) -> None:
+    """The mean of all said of a contender that is 1.08 times as fast that it is slower."""
+    one = capture(noise=0.002, processes=8, slower=dict.fromkeys(range(len(LAYERS)), gain))
+    other = capture(noise=0.002, processes=8, seed=1)
+    slow = other.readings[1]
+    slow = replace(
+        slow,
+        steps=tuple(1.8 * s for s in slow.steps),
+        ops=tuple(1.8 * s for s in slow.ops),
+        gaps=tuple(1.8 * s for s in slow.gaps),
+    )
+    other = replace(other, readings=(other.readings[0], slow, *other.readings[2:]))
+    e = explain(one, other, interleaved=interleaved)
+    assert e.verdict.kind == kind
+    assert e.speedup.value == pytest.approx(1 + (gain - 1) * 0.965, abs=0.005)
+    assert len(e.contender.readings) == 7 and len(e.baseline.readings) == 8
+    assert any("contender: 7 of 8 processes are explained" in note for note in e.notes)
+    assert sum(each.seconds.value for each in e.contributions) == pytest.approx(e.difference)
+
+
+def test_processes_of_one_speed_are_all_explained() -> None:
+    e = explain(capture(noise=0.01, processes=8), capture(noise=0.01, processes=8, seed=2))
+    assert len(e.baseline.readings) == len(e.contender.readings) == 8
+    assert not any("are explained" in note for note in e.notes)
+
+
 def test_two_processes_have_no_verdict() -> None:
     e = explain(capture(processes=1), capture(processes=1, slower={0: 3.0}))
     assert not e.significant and any("fewer than three" in note for note in e.notes)
