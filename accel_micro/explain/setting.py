@@ -39,6 +39,9 @@ SWITCHES: Final[dict[str, tuple[Callable[[str], bool], str, str]]] = {
 }
 """Name → what its value must be (as a test and in words), and what it does."""
 
+_WORD: Final = re.compile(r'(?:[^\s,"]|"[^"]*"?)+')
+"""A path may have a space: that of the environment of a build has those of the project's folder."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -55,7 +58,7 @@ class Setting:
 
     @classmethod
     def parse(cls, text: str, device: str = "cpu") -> "Setting":
-        """Words with spaces or commas between them. One without `=` is the device.
+        """Words with spaces or commas between them; a value that has some is quoted. One without `=` is the device.
 
         Raises:
             WrongSetting: a word is none of these.
@@ -65,10 +68,8 @@ class Setting:
         """
         batch: int | None = None
         switches: dict[str, str] = {}
-        for word in re.split(r"[\s,]+", text.strip()):
-            name, equals, value = word.partition("=")
-            if not word:
-                continue
+        for word in _WORD.findall(text):
+            name, equals, value = word.replace('"', "").partition("=")
             if not equals:
                 if not re.fullmatch(r"[a-z]+(:\d+)?", word):
                     raise WrongSetting(f"{word!r} is neither a device nor a switch such as threads=1")
@@ -93,7 +94,11 @@ class Setting:
     def __str__(self) -> str:
         words = [self.device]
         words += [] if self.batch is None else [f"batch={self.batch}"]
-        return " ".join([*words, *(f"{name}={value}" for name, value in self.switches.items())])
+        return " ".join([*words, *(f"{name}={_quoted(value)}" for name, value in self.switches.items())])
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if re.search(r"[\s,]", value) else value
 
 
 def shown(setting: str) -> str:
@@ -102,7 +107,7 @@ def shown(setting: str) -> str:
     >>> shown("cpu batch=4 build=20261101 python=/env/bin/python")
     'cpu batch=4 build=20261101'
     """
-    words = setting.split(" ")
+    words = _WORD.findall(setting)
     if not any(word.startswith("build=") for word in words):
         return setting
     return " ".join(word for word in words if not word.startswith("python="))

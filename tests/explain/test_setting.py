@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accel_micro.explain.setting import SWITCHES, Setting, WrongSetting
+from accel_micro.explain.setting import SWITCHES, Setting, WrongSetting, shown
 
 
 def test_words_with_spaces_or_commas() -> None:
@@ -42,6 +42,13 @@ def test_others_are_refused(text: str, sentence: str) -> None:
 def test_written_and_parsed_again(device: str, batch: int | None, switches: dict[str, str]) -> None:
     made = Setting(device, batch, switches)
     assert Setting.parse(str(made)) == made
+
+
+def test_a_path_with_spaces_or_commas_is_written_and_parsed_again() -> None:
+    """The environment of a build lies in the project's folder, whatever that is called."""
+    made = Setting("cpu", 4, {"build": "20261101"}).changed(python="/my work, 2026/env/bin/python")
+    assert Setting.parse(str(made)) == made
+    assert shown(str(made)) == "cpu batch=4 build=20261101"
 
 
 def test_changed_keeps_the_rest() -> None:
