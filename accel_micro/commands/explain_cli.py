@@ -192,9 +192,11 @@ def _explained(
         _wrong("name two captures, or a --model to measure here")
     need_torch()
     if batches:
-        sizes = sorted(
-            {int(size) for size in batches.split(",") if size.strip().isdecimal() and int(size) > 0}
-        )
+        words = [word.strip() for word in batches.split(",") if word.strip()]
+        for word in words:
+            if not (word.isdecimal() and int(word) > 0):
+                _wrong(f"--batches wants numbers, such as 4,8,16,32, not {word!r}")
+        sizes = sorted(set(map(int, words)))
         settings = [_setting(baseline, "cpu", batch).changed(batch=str(size)) for size in sizes]
         if len(settings) < 4:
             _wrong("--batches wants four different sizes or more, such as 4,8,16,32")
