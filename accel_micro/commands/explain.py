@@ -243,9 +243,12 @@ def save(captures: "Sequence[Capture]", folder: Path) -> list[Path]:
     from accel_micro.explain import file
 
     folder.mkdir(parents=True, exist_ok=True)
-    paths = []
+    paths: list[Path] = []
     for capture in captures:
-        name = re.sub(r"[^\w.=-]+", "_", f"{capture.model} {capture.setting}")
-        paths.append(folder / f"{name[:150]}.json")
+        name = re.sub(r"[^\w.=-]+", "_", f"{capture.model} {capture.setting}")[:150]
+        path = folder / f"{name}.json"
+        if path in paths:  # a setting against itself, or long paths that begin alike
+            path = folder / f"{name}-{len(paths) + 1}.json"
+        paths.append(path)
         file.write(capture, paths[-1])
     return paths

@@ -52,6 +52,7 @@ def test_no_difference_exits_with_4(tmp_path: Path) -> None:
         (["a.json", "a.json", "--model", "mnist"], "without files"),
         (["--model", "mnist"], "--contender says what the other side is"),
         (["--model", "mnist", "--batches", "4,8"], "four different sizes"),
+        (["--model", "mnist", "--batches", "4,8,16,32,6x4"], "wants numbers, such as 4,8,16,32, not '6x4'"),
         (["--model", "mnist", "--contender", "speed=9"], "unknown switch 'speed'"),
         (["a.json", "torn.json"], "not JSON, or torn"),
         (["a.json", "inference.json"], "training steps and the other of inference"),
@@ -103,6 +104,12 @@ def test_causes_are_tried_only_where_sides_differ(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(explaining, "capture", lambda *_: asked.append((True, "")) or [slow, slow])  # type: ignore[func-returns-value]
     assert explaining.explain_here(Request("plain"), sides, True, lambda text: None)[0].ablations == []
     assert len(asked) == 1
+
+
+def test_sides_of_one_name_are_saved_as_two_files(tmp_path: Path) -> None:
+    one, other = capture(noise=0.01), capture(noise=0.01, seed=2)
+    paths = explaining.save([one, other], tmp_path)
+    assert [file.read(path) for path in paths] == [one, other]
 
 
 @pytest.mark.parametrize("before", ["a process", "all processes", "the ablation's end"])
