@@ -78,7 +78,12 @@ class Alike:
 
 @dataclass(frozen=True)
 class Broken:
-    """A loss that grows or ends: the first epoch, from 1, above the one before, and the first without a number."""
+    """A loss that grows or ends.
+
+    Attributes:
+        grew: epoch, from 1, from which on it only grows. One that rises now and then is training as usual.
+        ended: the first epoch without a number.
+    """
 
     losses: Losses
     grew: int | None
@@ -221,6 +226,9 @@ def _alike(report: Report) -> Iterator[Alike]:
 
 def _broken(losses: Losses) -> Broken:
     values = losses.values
-    grew = next((n + 1 for n in range(1, len(values)) if values[n] > values[n - 1]), None)
     ended = next((n + 1 for n, value in enumerate(values) if not math.isfinite(value)), None)
-    return Broken(losses, grew, ended)
+    numbers = values if ended is None else values[: ended - 1]
+    least = len(numbers)
+    while least > 1 and numbers[least - 1] > numbers[least - 2]:
+        least -= 1
+    return Broken(losses, least + 1 if least < len(numbers) else None, ended)

@@ -123,6 +123,8 @@ def test_devices_of_two_hosts_that_are_alike(shipped: list[Findings]) -> None:
     [
         ((3.0, 2.0, 1.0), None, None),
         ((3.0, 2.0, 2.5), 3, None),
+        ((2.3, 1.1, 1.2, 0.4, 0.2), None, None),  # as training does
+        ((), None, None),
         ((3.0, math.nan), None, 2),
         ((3.0, 2.0, 4.0, math.inf, math.nan), 3, 4),
     ],
