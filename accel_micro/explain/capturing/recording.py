@@ -9,7 +9,6 @@ from typing import Any, Final
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from accel_micro.devices.tensors import size_bytes, storage_address
 from accel_micro.explain.capture import Crossing, Phase
 from accel_micro.explain.capturing.describing import (
     all_finite,
@@ -24,6 +23,7 @@ from accel_micro.explain.capturing.describing import (
     subnormal_share,
     tensors_in,
 )
+from accel_micro.measure.counting import bytes_of
 
 _NO_WORK: Final = ("profiler", "debugprims")
 _MOST_TENSORS: Final = 6
@@ -165,8 +165,8 @@ class Recording(TorchDispatchMode):
         number = self._known.setdefault(call.key, len(self.structure.calls))
         if number == len(self.structure.calls):
             call.flops = flops_of(func, args, kwargs, out)
-            moved = {storage_address(t): size_bytes(t) for t in [*made_of, *outputs]}
-            call.bytes = 0.0 if is_view(func) or is_uninitialised(func) else float(sum(moved.values()))
+            moves = not (is_view(func) or is_uninitialised(func))
+            call.bytes = bytes_of([*made_of, *outputs]) if moves else 0.0
             self.structure.calls.append(call)
         known = self.structure.calls[number]
         known.count += 1

@@ -40,6 +40,20 @@ def test_products_have_flops_and_views_move_nothing() -> None:
     assert all(call.bytes == 0 for call in structure.calls if is_view(call.func))
 
 
+def test_parts_of_one_memory_are_moved_each_and_one_tensor_once() -> None:
+    """Query, key and value of attention are often parts of one product; one of the three was counted."""
+    qkv, layer = torch.ones(8, 30), nn.Linear(1, 1)
+
+    def step() -> torch.Tensor:
+        query, key, value = qkv.chunk(3, dim=1)
+        value.mul_(value)
+        return query + key
+
+    moved = {str(call.func): call.bytes for call in record(step, layer).calls}
+    part = 8 * 10 * 4
+    assert moved["aten.add.Tensor"] == 3 * part and moved["aten.mul_.Tensor"] == part
+
+
 def test_a_step_gives_the_same_numbers_when_it_is_watched() -> None:
     losses = []
     for watched in (False, True):
