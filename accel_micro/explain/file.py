@@ -2,7 +2,9 @@
 
 import math
 import os
+import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +16,7 @@ from accel_micro.explain.capture import SCHEMA, Capture, Reading
 
 MOST_BYTES: Final = 64 << 20
 """A capture of GPT-2 small with five processes takes under one megabyte."""
+_LARGEST: Final = sys.float_info.max
 
 
 class NotACapture(ValueError):
@@ -71,6 +74,9 @@ def _problems(capture: Capture) -> Iterator[str]:
     rows = len(capture.rows)
     if any(not 0 <= index < rows for index in capture.sequence):
         yield "its sequence names rows that are not there"
+    counts = Counter(capture.sequence)
+    if any(counts[number] != row.count for number, row in enumerate(capture.rows)):
+        yield "its sequence does not call its rows as often as they say"
     for reading in capture.readings:
         yield from _problems_of(reading, rows)
 
@@ -82,6 +88,17 @@ def _problems_of(reading: Reading, rows: int) -> Iterator[str]:
         yield f"a process timed {len(reading.ops)} of {rows} rows"
     if any(not (math.isfinite(x) and x >= 0) for x in reading.ops):
         yield "an op takes a negative or infinite time"
+    if not all(map(_is_number, (*reading.gaps, reading.tail_seconds))):
+        yield "Python between ops takes an infinite time"
+    if reading.host_seconds is not None and not (
+        _is_number(reading.host_seconds) and reading.host_seconds > 0
+    ):
+        yield "enqueueing a step does not take a positive number of seconds"
+
+
+def _is_number(value: float) -> bool:
+    """Neither infinite nor what `_finite` wrote in place of that."""
+    return abs(value) < _LARGEST
 
 
 def _finite(value: Any) -> Any:
@@ -91,5 +108,5 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite(each) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
-        return math.copysign(1.7976931348623157e308, value)
+        return math.copysign(_LARGEST, value)
     return value

@@ -1,6 +1,7 @@
 """Captures written and read back; what is none is refused in one sentence."""
 
 import json
+import math
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,7 @@ def test_a_torn_file_is_refused(tmp_path_factory: pytest.TempPathFactory, at: in
         ({"batch": "four"}, "damaged capture: Expected `int`"),
         ({"sequence": [7]}, "rows that are not there"),
         ({"rows": [{"op": "a", "phase": "sideways"}]}, "damaged capture"),
+        ({"sequence": [0]}, "does not call its rows as often as they say"),
     ],
 )
 def test_a_damaged_one_says_where(tmp_path: Path, change: dict[str, object], sentence: str) -> None:
@@ -68,7 +70,8 @@ def test_a_foreign_file_is_refused(tmp_path: Path, text: str) -> None:
 def test_a_negative_step_and_a_short_list_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     made = capture()
-    for change in ({"steps": (-1.0,)}, {"ops": (1.0,)}):
+    infinite = {"gaps": (math.inf,) * len(made.rows)}
+    for change in ({"steps": (-1.0,)}, {"ops": (1.0,)}, infinite, {"host_seconds": 0.0}):
         file.write(replace(made, readings=(replace(made.readings[0], **change),)), path)  # type: ignore[arg-type]
         with pytest.raises(file.NotACapture):
             file.read(path)
