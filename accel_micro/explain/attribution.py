@@ -21,6 +21,7 @@ from statistics import fmean
 
 from accel_micro.explain.aligning import Group, framework_groups, op_groups, values
 from accel_micro.explain.capture import Capture
+from accel_micro.explain.clocks import slowness
 from accel_micro.explain.closing import closure, predicted
 from accel_micro.explain.contributing import contribution, judged, serial
 from accel_micro.explain.explanation import ALPHA, Explanation, Interval
@@ -124,11 +125,18 @@ def _of_one_speed(sides: tuple[Capture, Capture], verdict: Verdict) -> tuple[Cap
     of_kept = [fmean(side[n] for n in numbers) for side, numbers in zip(totals, kept, strict=True)]
     if abs(math.log(of_kept[1] / of_kept[0] / verdict.ratio)) >= abs(math.log(ratio / verdict.ratio)):
         return sides
-    one, other = (
-        replace(side, readings=tuple(side.readings[n] for n in numbers))
-        for side, numbers in zip(sides, kept, strict=True)
-    )
+    one, other = (_with(side, numbers) for side, numbers in zip(sides, kept, strict=True))
     return one, other
+
+
+def _with(side: Capture, numbers: Sequence[int]) -> Capture:
+    """A side with some of its processes. Device seconds of calls become those of the first of them."""
+    slower = slowness(side, side.readings[numbers[0]])
+    rows = tuple(
+        row if row.device_seconds is None else replace(row, device_seconds=slower * row.device_seconds)
+        for row in side.rows
+    )
+    return replace(side, rows=rows, readings=tuple(side.readings[n] for n in numbers))
 
 
 def _speedup(totals: Sequence[Sequence[float]], verdict: Verdict) -> Interval:

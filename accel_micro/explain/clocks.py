@@ -69,17 +69,24 @@ class Timeline:
         return host + self.tail, device
 
 
+def slowness(capture: Capture, reading: Reading) -> float:
+    """How much longer the device was busy in this process than in the first, which read the calls' device seconds."""
+    first = capture.readings[0].device_seconds
+    return reading.device_seconds / first if first and reading.device_seconds else 1.0
+
+
 def of_reading(capture: Capture, reading: Reading) -> Timeline:
     """A step as one process saw it.
 
     The host's time of a call is that in place, see `Row.host_seconds`.
     """
     host, device, waits = [], [], []
+    slower = slowness(capture, reading)
     for place, number in enumerate(capture.sequence):
         row = capture.rows[number]
         called = row.host_seconds(reading.ops[number] / row.count)
         host.append(called + reading.gaps[number] / row.count)
-        device.append(row.device_seconds or 0.0)
+        device.append(slower * (row.device_seconds or 0.0))
         if row.waits:
             waits.append(place)
     return Timeline(np.array(host), np.array(device), tuple(waits), reading.tail_seconds)

@@ -67,7 +67,10 @@ def _both_clocks(group: Group, side: int, capture: Capture) -> list[float]:
     device = (
         sum((row.device_seconds or 0.0) * row.count for row in rows_of(group, side, capture)) / capture.batch
     )
-    return [max(seconds, device) for seconds in host]
+    return [
+        max(seconds, clocks.slowness(capture, reading) * device)
+        for seconds, reading in zip(host, capture.readings, strict=True)
+    ]
 
 
 def _played(capture: Capture) -> list[float]:
@@ -90,6 +93,7 @@ def _merged(
         of_gap = {n: g for g, group in enumerate(groups) if group.kind == "framework" for n in group.rows[i]}
         ops = np.mean([side.readings[r].ops for r in chosen], axis=0)
         gaps = np.mean([side.readings[r].gaps for r in chosen], axis=0)
+        slower = fmean(clocks.slowness(side, side.readings[r]) for r in chosen)
         tails.append(fmean(side.readings[r].tail_seconds for r in chosen) / side.batch)
         for place, n in enumerate(side.sequence):
             row = side.rows[n]
@@ -100,7 +104,7 @@ def _merged(
             columns["side"].append(i)
             columns["call"].append(called / side.batch)
             columns["gap"].append(float(gaps[n]) / row.count / side.batch)
-            columns["device"].append((row.device_seconds or 0.0) / side.batch)
+            columns["device"].append(slower * (row.device_seconds or 0.0) / side.batch)
             columns["wait"].append(row.waits)
     order = np.argsort(columns["place"], kind="stable")
     taken = {name: np.array(values)[order] for name, values in columns.items()}

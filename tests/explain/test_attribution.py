@@ -1,6 +1,7 @@
 """What adds up, what reverses, what is named, and what is not."""
 
 import math
+import random
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accel_micro.explain.attribution import CannotExplain, explain
-from accel_micro.explain.capture import Capture, Fed
+from accel_micro.explain.capture import Capture, Fed, Reading
 from tests.explain.worlds import GAP, LAYERS, capture, row
 
 settings.register_profile("any time", deadline=None)
@@ -204,6 +205,29 @@ def test_what_a_fed_step_takes_beside_its_parts_is_unexplained_on_its_own_side()
     assert rest.seconds.value == pytest.approx(0.9 * step / 4, rel=1e-3)
     assert rest.baseline == pytest.approx(0.9 * step / 4, rel=1e-3)
     assert rest.contender == pytest.approx(0.0, abs=1e-6)
+
+
+def on_a_device(seed: int, processes: int = 5) -> Capture:
+    """A step that the device is busy with, a percent faster or slower from process to process."""
+    drawn = random.Random(seed)
+    busy = [1 + 0.01 * drawn.gauss(0, 1) for _ in range(processes)]
+    rows = [row(n, device_seconds=layer[4] * busy[0]) for n, layer in enumerate(LAYERS)]
+    readings: list[Reading] = []
+    for share in busy:
+        step = sum(layer[4] for layer in LAYERS) * share
+        facts = {"steps": (step,), "ops": (2e-5,) * len(rows), "gaps": (1e-5,) * len(rows)}
+        facts |= {"host_seconds": 3e-5 * len(rows), "device_seconds": step}
+        readings += capture(processes=1, reading=facts).readings
+    return capture(rows=rows, readings=tuple(readings), device="cuda")
+
+
+def test_how_processes_differ_on_a_device_is_in_its_ops_intervals() -> None:
+    """Their device seconds are read in the first process alone."""
+    pairs = [explain(on_a_device(2 * n), on_a_device(2 * n + 1), interleaved=True) for n in range(12)]
+    assert not any(each.significant for each in pairs)
+    largest = [max(e.contributions, key=lambda each: abs(each.seconds.value)) for e in pairs]
+    assert sum(each.seconds.low <= 0 <= each.seconds.high for each in largest) >= 10
+    assert all(math.isfinite(each.seconds.high) for each in largest)
 
 
 def test_without_ops_the_whole_step_is_still_compared() -> None:
