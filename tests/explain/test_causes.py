@@ -37,6 +37,12 @@ def test_another_backend_of_convolutions() -> None:
     cause = named(one, other)["regime switch"]
     assert cause.side == "contender" and str(cause.setting) == "cpu batch=4 nnpack=off"
     assert "2 calls of convolution run as Slow2d in the baseline and as NnpackSpatial" in cause.text
+    # A module that is called twice makes two calls.
+    twice = [
+        replace(side, rows=(replace(side.rows[0], count=2), *side.rows[1:]), sequence=(0, *side.sequence))
+        for side in (one, other)
+    ]
+    assert "3 calls of convolution run as Slow2d" in named(*twice)["regime switch"].text
     # The same switch where convolutions are not what differs is no cause.
     assert "regime switch" not in named(one, replace(other, readings=capture(slower={2: 9.0}).readings))
 

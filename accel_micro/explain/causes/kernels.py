@@ -11,7 +11,6 @@ from accel_micro.explain.causes.cause import (
     Cause,
     milliseconds,
     names,
-    of_sides,
     slower,
     slowing,
     worst,
@@ -30,15 +29,12 @@ def regime_switch(e: Explanation) -> Iterator[Cause]:
     """Convolutions run by another implementation on one side."""
     side = slower(e)
     capture = (e.baseline, e.contender)[side]
-    backends = [
-        {(row.phase, row.module): row.backend for row in each.rows if row.backend}
-        for _, each, _ in of_sides(e)
-    ]
+    known = {(row.phase, row.module): row.backend for row in e.baseline.rows if row.backend}
     changed: dict[tuple[str, str], int] = {}
-    for place in backends[0].keys() & backends[1].keys():
-        pair = (backends[0][place], backends[1][place])
-        if pair[0] != pair[1]:
-            changed[pair] = changed.get(pair, 0) + 1
+    for row in e.contender.rows:
+        before = known.get((row.phase, row.module))
+        if before and row.backend and before != row.backend:
+            changed[before, row.backend] = changed.get((before, row.backend), 0) + row.count
     pieces = worst(e, side, lambda row: bool(row.backend)) if changed else []
     if not pieces:
         return
