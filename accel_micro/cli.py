@@ -121,7 +121,9 @@ def quick(
 
 
 def preview(
-    port: Annotated[int, typer.Option(min=0, help="Port on this machine; 0 takes a free one.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes a free one.")
+    ] = 0,
     config: Config = None,
     out: ResultsAndPages = None,
 ) -> None:

@@ -47,7 +47,13 @@ def test_doctor_for_programs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["doctor", "--format", "xml"], ["doctor", "--interval", "-1"], ["heal"]]
+    "arguments",
+    [
+        ["doctor", "--format", "xml"],
+        ["doctor", "--interval", "-1"],
+        ["heal"],
+        ["preview", "--port", "65536"],
+    ],
 )
 def test_wrong_use_exits_with_2(arguments: list[str]) -> None:
     assert run(app, arguments).exit_code == 2
