@@ -53,7 +53,7 @@ def report(
     if len(written.problems) > 10:
         say_note(f"and {len(written.problems) - 10} more")
     if (baseline or contender) and not written.comparisons:
-        say_error("no machine has measured both of these builds, so the pages compare nothing")
+        say_error(f"no machine has measured {_pair(baseline, contender)}, so the pages compare nothing")
         raise typer.Exit(WRONG_USE)
     console = stdout()
     said = f"{count(written.cases, 'case')} on {count(written.builds, 'build')}"
@@ -61,3 +61,10 @@ def report(
         said += f", {count(written.regressions, 'regression')}"
     console.print(f"{said}, in {written.seconds:.1f} s", markup=False)
     console.print(clean(written.first.resolve().as_uri()), markup=False, soft_wrap=True)
+
+
+def _pair(baseline: str | None, contender: str | None) -> str:
+    """What would have been compared, by what was asked for."""
+    if baseline and contender:
+        return f"{baseline} and {contender} as two builds"
+    return f"{baseline} and a newer build" if baseline else f"{contender} and a build before it"

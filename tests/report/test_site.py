@@ -179,10 +179,34 @@ def test_the_command(results: Path, tmp_path: Path) -> None:
     assert code == 0
     assert f"torch {DAYS[0]} → torch {DAYS[1]}" in (tmp_path / "html" / "significance.html").read_text()
     assert command("--out", str(tmp_path), "--baseline", "2.99.0")[0] == 2
-    assert command("--out", str(tmp_path), "--contender", DAYS[0])[0] == 2
     code, said = command("--out", str(tmp_path / "nothing"))
     assert code == 3
     assert "holds no results yet" in said
+
+
+def test_builds_that_were_asked_for_are_not_called_the_newest(results: Path, tmp_path: Path) -> None:
+    write_site(tmp_path, results, baseline=DAYS[0], contender=DAYS[3])
+    assert "newest against" not in (tmp_path / "overview.html").read_text()
+    assert "Newest builds" not in (tmp_path / "overview.html").read_text()
+    assert f"throughput, 12.0 → 12.0 ms, {DAYS[0]} → {DAYS[3]}." in plain(page_of(tmp_path, MM))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--contender", DAYS[0]), f"has measured {DAYS[0]} and a build before it"),
+        (("--baseline", NEWEST), f"has measured {NEWEST} and a newer build"),
+        (("--baseline", NEWEST, "--contender", NEWEST), f"has measured {NEWEST} and {NEWEST} as two builds"),
+    ],
+)
+def test_where_the_builds_asked_for_cannot_be_compared_it_is_said_which_are_lacking(
+    options: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    write_results(tmp_path / "results")
+    code, output = command("--out", str(tmp_path), *options)
+    assert code == 2
+    assert said in output
+    assert "two builds of one channel" not in (tmp_path / "html" / "overview.html").read_text()
 
 
 @given(st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=40), st.integers(1, 4))

@@ -20,7 +20,7 @@ MOST_CASES: Final = 8
 @dataclass(frozen=True)
 class VerdictRow:
     """One case by one clock. `sort` has what it can be sorted by; `search` what it is found by;
-    `contender` is the id of the build.
+    `contender` is the id of the build, `builds` names both.
     """
 
     kind: str
@@ -41,6 +41,7 @@ class VerdictRow:
     processes: str
     note: str
     contender: str
+    builds: str
     forest: Forest
     search: str
     sort: dict[str, float]
@@ -92,7 +93,7 @@ def _section(comparison: Comparison, number: int) -> Section:
     tolerance = max((each.value for each in comparison.tolerances), default=0.02)
     axis = ForestAxis([row.verdict for row in rows], tolerance)
     machine = comparison.scope.machines[1]
-    first, second = (side.title.removeprefix("torch ") for side in comparison.sides)
+    first, second = _versions(comparison)
     return Section(
         id=f"comparison-{number}",
         machine=machine,
@@ -119,6 +120,11 @@ def _section(comparison: Comparison, number: int) -> Section:
         if comparison.undecided
         else "",
     )
+
+
+def _versions(comparison: Comparison) -> tuple[str, str]:
+    first, second = (side.title.removeprefix("torch ") for side in comparison.sides)
+    return first, second
 
 
 def _row(row: Compared, comparison: Comparison, axis: ForestAxis) -> VerdictRow:
@@ -153,6 +159,7 @@ def _row(row: Compared, comparison: Comparison, axis: ForestAxis) -> VerdictRow:
         processes=words.processes_text(verdict),
         note="; ".join(filter(None, notes)),
         contender=row.pair.contender.key.build,
+        builds=" → ".join(_versions(comparison)),
         forest=axis.row(verdict),
         search=f"{case} {layout.short_dtype(case.dtype)} {row.pair.clock} {verdict.kind} {place.machine}".lower(),
         sort={key: value for key, value in sort.items() if math.isfinite(value)},

@@ -112,8 +112,14 @@ def _write_site(folder: Path, results: Path, baseline: str | None, contender: st
         steps=overview.step_rows(gathered, rows, proposed),
         many_machines=len(gathered.measured) > 1,
         problems=gathered.problems,
+        chosen=bool(baseline or contender),
     )
-    render("significance.html", sections=sections, options=significance.options(sections))
+    render(
+        "significance.html",
+        sections=sections,
+        options=significance.options(sections),
+        chosen=bool(baseline or contender),
+    )
     render("builds.html", rows=builds.rows(gathered.ledger, outcomes), most=builds.MOST_FAILURES)
     render("machines.html", machines=machines.machines(gathered), not_calibrated=machines.NOT_CALIBRATED)
     _write_cases(
