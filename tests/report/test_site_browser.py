@@ -142,6 +142,15 @@ def test_a_link_chooses_what_is_shown(open_page: Any) -> None:
     assert opened.page.locator("select[name=verdict]").input_value() == "inconclusive"
 
 
+def test_a_link_to_what_no_row_has_shows_none(open_page: Any) -> None:
+    opened = open_page("overview.html")
+    opened.page.locator("a.tile", has_text="0 improvements").first.click()
+    opened.page.wait_for_selector("table.verdicts", state="attached")
+    assert opened.ops() == []
+    assert opened.page.locator(".shown").inner_text() == "0 of 8 rows"
+    assert opened.page.locator("select[name=verdict]").input_value() == "improvement"
+
+
 def test_rows_are_sorted_by_mouse_and_keyboard(open_page: Any) -> None:
     opened = open_page("significance.html#machine=workshop")
     page = opened.page

@@ -38,7 +38,11 @@
     const chosen = () => {
       if (location.hash.includes("=")) {
         for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
-          if (form.elements[name] && name !== "sort") form.elements[name].value = value;
+          const field = form.elements[name];
+          if (!field || name === "sort") continue;
+          // What no row has is chosen all the same: none is shown then, and not all.
+          if (field.options && ![...field.options].some((option) => option.value === value)) field.add(new Option(value));
+          field.value = value;
         }
       }
       filtered();
