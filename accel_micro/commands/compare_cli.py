@@ -1,5 +1,6 @@
 """`accel-micro compare`: its options. Thin; imports happen when the command runs."""
 
+from dataclasses import replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -223,7 +224,7 @@ def _search(
             measuring, bar = _measuring(config, out, budget_seconds)
             decide = partial(measuring.decide, alpha=alpha, partial=True)
             try:
-                changes = confirm(changes, decide, is_this)
+                changes = replace(confirm(changes, decide, is_this), alpha=alpha)
             finally:
                 bar.finished()
     typer.echo(render(changes, request.format, all_rows=request.all), nl=False)

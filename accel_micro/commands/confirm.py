@@ -23,8 +23,8 @@ def confirm(changes: "Changes", decide: "Decide", is_here: Callable[[str], bool]
     """Settle every proposal that can be measured on this machine.
 
     Measured are the last build that is surely before the step and the first that is surely after it, so that a step
-    whose place is uncertain is confirmed all the same. All proposals are one family: of those confirmed, at most one
-    in a hundred is false on average.
+    whose place is uncertain is confirmed all the same. All proposals are one family: of those confirmed, at most
+    the share alpha is false on average.
 
     Args:
         is_here: whether a machine of the results is this one.

@@ -158,6 +158,7 @@ class Changes:
     Attributes:
         steps: newest first. histories: how many were searched. short: how many have too few builds for that.
         builds: measured builds, from old to new. problems: lines of the results that could not be read.
+        alpha: of those that were confirmed, the share that is false on average, at most.
     """
 
     steps: tuple[Step, ...]
@@ -165,6 +166,7 @@ class Changes:
     short: int
     builds: tuple[Build, ...]
     problems: tuple[str, ...] = ()
+    alpha: float = 0.01
 
     @property
     def settled(self) -> bool:

@@ -247,7 +247,7 @@ def _closing(changes: Changes) -> Iterator[str]:
     if changes.settled:
         yield (
             "Confirmed and refuted: by fresh processes of both builds, measured by turns; of those confirmed at most "
-            "one in a hundred is false on average."
+            f"{100 * changes.alpha:g} % are false on average."
         )
     elif changes.steps:
         yield (

@@ -114,6 +114,14 @@ def test_a_build_that_is_gone_costs_its_own_proposals(
     assert found["add"]["settle"], "whoever has it can still settle it"
 
 
+def test_the_share_of_false_ones_is_that_which_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    write(tmp_path / "results", steps=STEPS)
+    done, _ = run(monkeypatch, tmp_path, Asv(only_mm), "--alpha", "0.2", format="table")
+    assert "of those confirmed at most 20 % are false on average." in done.stdout
+
+
 def test_ctrl_c_keeps_what_was_settled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     write(tmp_path / "results", steps=STEPS)
     done, found = run(monkeypatch, tmp_path, Asv(only_mm, interrupts_at=14))
