@@ -19,7 +19,7 @@ class Listener(Protocol):
     """Who is told how a run goes. Cases are announced in order; a case may leave any number of records."""
 
     def case_started(self, case: Case, index: int, total: int) -> None:
-        """The `index`-th of `total` cases begins, counted from 1."""
+        """The `index`-th of `total` processes begins, counted from 1; a case may have several."""
 
     def case_finished(self, record: Record) -> None:
         """A process of the case that runs has left a record."""
@@ -79,7 +79,7 @@ class Tally:
 
     @property
     def done(self) -> int:
-        """Cases that left a record: the last one did not where it was broken off."""
+        """Processes that left a record: the last one did not where it was broken off."""
         return self.index if self._left_a_record else max(0, self.index - 1)
 
     @property
@@ -159,9 +159,9 @@ class Lines:
         """See `Listener`."""
         tally = self.tally
         if tally.total:
-            cases = f"{tally.done} of {count(tally.total, 'case')}"
-            failures = f", {tally.failures} failed" if tally.failures else ""
-            self._print(f"{cases} in {duration(tally.elapsed_seconds)}{failures}")
+            processes = f"{tally.done} of {count(tally.total, 'process', 'processes')}"
+            failures = f", {count(tally.failures, 'case')} failed" if tally.failures else ""
+            self._print(f"{processes} in {duration(tally.elapsed_seconds)}{failures}")
 
     def _where(self) -> str:
         tally = self.tally

@@ -46,7 +46,7 @@ def test_a_log_gets_a_line_at_once_then_one_every_few_seconds_and_one_at_the_end
     lines = lines_of(cases=100, seconds=0.25)
     assert lines[0] == "[1/100] 0 s  matmul.mm forward float32 n=1 on cpu"
     assert lines[1] == "[21/100] 5 s, about 20 s left  matmul.mm forward float32 n=21 on cpu"
-    assert lines[-1] == "100 of 100 cases in 25 s"
+    assert lines[-1] == "100 of 100 processes in 25 s"
     assert len(lines) == 1 + 4 + 1
 
 
@@ -58,7 +58,7 @@ def test_failures_are_counted_and_the_last_is_named_once() -> None:
     lines = lines_of(cases=40, seconds=1.0, failing=(2, 3))
     named = [line for line in lines if "last failure" in line]
     assert named == ["  last failure: crashed: matmul.mm forward float32 n=3 on cpu (signal 11)"]
-    assert lines[-1] == "40 of 40 cases in 40 s, 2 failed"
+    assert lines[-1] == "40 of 40 processes in 40 s, 2 cases failed"
     assert "2 failed" in lines[1]
 
 
@@ -70,6 +70,16 @@ def test_a_case_that_fails_in_every_process_counts_once() -> None:
     assert tally.failures == 2
 
 
+def test_processes_are_not_called_cases_where_a_case_has_several() -> None:
+    stream = io.StringIO()
+    lines = progress.Lines(stream, now=Clock())
+    for index in (1, 2, 3):
+        lines.case_started(case(1), index, 3)
+        lines.case_finished(failed(1))
+    lines.finished()
+    assert stream.getvalue().splitlines()[-1] == "3 of 3 processes in 0 s, 1 case failed"
+
+
 def test_a_case_that_was_broken_off_is_not_counted_as_done() -> None:
     stream = io.StringIO()
     lines = progress.Lines(stream, now=Clock())
@@ -77,7 +87,7 @@ def test_a_case_that_was_broken_off_is_not_counted_as_done() -> None:
     lines.case_finished(Record(case(1)))
     lines.case_started(case(2), 2, 3)
     lines.finished()
-    assert stream.getvalue().splitlines()[-1] == "1 of 3 cases in 0 s"
+    assert stream.getvalue().splitlines()[-1] == "1 of 3 processes in 0 s"
 
 
 def test_a_run_that_was_broken_off_in_its_first_case_has_none() -> None:
@@ -85,7 +95,7 @@ def test_a_run_that_was_broken_off_in_its_first_case_has_none() -> None:
     lines = progress.Lines(stream, now=Clock())
     lines.case_started(case(1), 1, 3)
     lines.finished()
-    assert stream.getvalue().splitlines()[-1] == "0 of 3 cases in 0 s"
+    assert stream.getvalue().splitlines()[-1] == "0 of 3 processes in 0 s"
 
 
 def test_the_rest_is_the_mean_of_the_cases_done_times_those_that_are_not() -> None:
