@@ -160,9 +160,14 @@ class Stations(dict[Where, Station]):
 
     def _discover(self, first: Station) -> Any:
         """Not what a profile selects, but all: the cases are chosen by whoever measures."""
-        found = Benchmarks._disc_benchmarks(
-            self.conf, self.repo, [first.environment], [first.build.id], False
-        )
+        try:
+            found = Benchmarks._disc_benchmarks(
+                self.conf, self.repo, [first.environment], [first.build.id], False
+            )
+        except UserError as error:
+            if selection.was_ctrl_c(error):
+                raise KeyboardInterrupt from None
+            raise
         benchmarks = Benchmarks(self.conf, found)
         for benchmark in benchmarks.values():
             if benchmark.get("timeout") is None:

@@ -172,6 +172,11 @@ def _unmatched(patterns: Sequence[str], names: Iterable[str]) -> WrongUse:
     )
 
 
+def was_ctrl_c(error: UserError) -> bool:
+    """Whether asv made an error like any other of Ctrl-C, as it does while it lists benchmarks."""
+    return isinstance(error.__context__, KeyboardInterrupt)
+
+
 def _select_after(original: Callable[..., Any]) -> Callable[..., Any]:
     def discover(
         cls: Any, conf: Any, repo: Any, environments: Iterable[Any], commit_hash: Any, **options: Any
@@ -183,13 +188,18 @@ def _select_after(original: Callable[..., Any]) -> Callable[..., Any]:
                 # It imports torch, and so does the discovery: let both do so at once.
                 run.asking[state.report_key(environments[0])] = ask(environments[0])
             commits = list(commit_hash)
+
+            def listed(**more: Any) -> Any:
+                try:
+                    return original(cls, conf, repo, environments, commits, **{**options, **more})
+                except UserError as error:
+                    run.stopped = run.stopped or was_ctrl_c(error)
+                    raise
+
             while True:
-                benchmarks = original(cls, conf, repo, environments, commits, **options)
+                benchmarks = listed()
                 if not benchmarks and patterns:
-                    everything = original(
-                        cls, conf, repo, environments, commits, **{**options, "regex": None}
-                    )
-                    raise _unmatched(patterns, everything)
+                    raise _unmatched(patterns, listed(regex=None))
                 if options.get("check") or not any(OP_KEY in benchmark for benchmark in benchmarks.values()):
                     _mark_discovered(environments)
                     return benchmarks

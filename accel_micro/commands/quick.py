@@ -70,6 +70,9 @@ def quick(request: Request, console: "Console") -> int:
         )
     finally:
         bar.finished()
+    if outcome.interrupted and not outcome.records:
+        console.print("Interrupted before anything was measured.")
+        return INTERRUPTED
     facts, findings = _machine(outcome)
     shown = outcome.records if request.format == "json" else _with_versions(outcome)
     report.render(shown, request.format, facts=facts, findings=findings, profile=request.profile)

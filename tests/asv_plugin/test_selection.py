@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from asv.benchmarks import Benchmarks
+from asv.util import UserError
 
 from accel_micro.asv_plugin import prepare, selection, state
 from accel_micro.asv_plugin.errors import EnvironmentLacks, WrongUse
@@ -130,3 +131,18 @@ def test_clocks_are_no_reason_where_there_is_another() -> None:
     assert "has no device clock (4 cases)" in str(
         selection._nothing_left(Counter({"cpu has no device clock": 4}))
     )
+
+
+def test_ctrl_c_while_asv_lists_benchmarks_ends_the_run_as_any_other(run: state.Run) -> None:
+    """asv makes a `UserError` of it, which would end the command as wrong use does."""
+
+    def interrupted(*_: object, **options: object) -> object:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise UserError("Interrupted.")  # noqa: B904 - as asv does
+
+    discover = selection._select_after(interrupted)
+    with pytest.raises(UserError):
+        discover(Benchmarks, None, None, [], [], regex=None)
+    assert run.stopped
