@@ -257,9 +257,11 @@ def _require(inventory: Inventory, build: str, machine: str) -> None:
 
 def _unknown(name: str, inventory: Inventory) -> str:
     measured = {build for builds in inventory.measured.values() for build in builds}
+    kinds = f"devices: {', '.join(DEVICE_KINDS)}; dtypes: {', '.join(dict.fromkeys(DTYPES.values()))}"
+    if not measured:  # as where sides are to be measured, and stored results were not looked at
+        return f"nothing is called {name!r}; {kinds}"
     return (
-        f"nothing is called {name!r}; measured builds: {_versions(inventory, measured)}; "
-        f"devices: {', '.join(DEVICE_KINDS)}; dtypes: {', '.join(dict.fromkeys(DTYPES.values()))}; "
+        f"nothing is called {name!r}; measured builds: {_versions(inventory, measured)}; {kinds}; "
         f"machines: {_listed(inventory.measured)}; `asv run BUILD` measures another build"
     )
 

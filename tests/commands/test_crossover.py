@@ -212,7 +212,7 @@ def test_the_dtype_of_two_devices_is_chosen(invoke: Invoke) -> None:
         (("cpu", "float32"), 2, "two of a kind can be compared"),
         (("cpu", "cpu"), 2, "are both cpu"),
         (("HEAD", "release"), 2, "builds are compared by `accel-micro compare`"),
-        (("gpu", "cpu"), 2, "nothing is called 'gpu'"),
+        (("gpu", "cpu"), 2, "nothing is called 'gpu'; devices: cpu, cuda"),
         (("cpu", "cuda"), 3, "cuda is not to be had here; there is cpu"),
         (("cpu", "cuda", "--device", "cpu"), 2, "--device has no meaning"),
         (("float32", "bfloat16", "--device", "mps"), 3, "mps needs macOS"),
