@@ -1,6 +1,7 @@
 """What the pages say of two weeks of nightlies with a planted regression, and where plots put it."""
 
 import re
+from html import unescape as html_text
 from pathlib import Path
 
 import pytest
@@ -189,6 +190,13 @@ def test_builds_that_were_asked_for_are_not_called_the_newest(results: Path, tmp
     assert "newest against" not in (tmp_path / "overview.html").read_text()
     assert "Newest builds" not in (tmp_path / "overview.html").read_text()
     assert f"throughput, 12.0 → 12.0 ms, {DAYS[0]} → {DAYS[3]}." in plain(page_of(tmp_path, MM))
+
+
+def test_a_command_can_be_copied_whatever_the_machine_is_called(tmp_path: Path) -> None:
+    write_results(tmp_path / "results", "my laptop")
+    write_site(tmp_path / "html", tmp_path / "results")
+    shown = html_text((tmp_path / "html" / "significance.html").read_text())
+    assert f"accel-micro compare {BEFORE} {NEWEST} --machine 'my laptop' --measure" in shown
 
 
 @pytest.mark.parametrize(

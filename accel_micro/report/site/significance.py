@@ -11,6 +11,7 @@ from accel_micro.report import layout
 from accel_micro.report.site.gather import Place
 from accel_micro.report.site.plots import Forest, ForestAxis
 from accel_micro.report.site.text import file_name
+from accel_micro.shell import joined
 from accel_micro.stats.verdict import KINDS
 
 MOST_CASES: Final = 8
@@ -116,7 +117,7 @@ def _section(comparison: Comparison, number: int) -> Section:
         ),
         rows=tuple(_row(row, comparison, axis) for row in rows),
         axis=axis,
-        command=f"accel-micro compare {first} {second} --machine {machine} --measure"
+        command=joined(["accel-micro", "compare", first, second, "--machine", machine, "--measure"])
         if comparison.undecided
         else "",
     )
