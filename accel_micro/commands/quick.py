@@ -1,5 +1,7 @@
 """`accel-micro quick`: run the suite through asv on the installed torch, show a table, publish a page."""
 
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -75,7 +77,12 @@ def quick(request: Request, console: "Console") -> int:
         return INTERRUPTED
     facts, findings = _machine(outcome)
     shown = outcome.records if request.format == "json" else _with_versions(outcome)
-    report.render(shown, request.format, facts=facts, findings=findings, profile=request.profile)
+    try:
+        report.render(shown, request.format, facts=facts, findings=findings, profile=request.profile)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever reads it has seen enough; the pages are still to be written. The rest goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     _warn(findings, console)
     for line in not_timed(request.devices, outcome.reports, outcome.records):
         console.print(line, markup=False, soft_wrap=True)
