@@ -140,7 +140,9 @@ class Ahead:
         with contextlib.suppress(psutil.NoSuchProcess):
             process = psutil.Process(self._process.pid)
             for one in (process, *process.children(recursive=True)):
-                with contextlib.suppress(psutil.NoSuchProcess):  # that one is gone, and the others may run yet
+                with contextlib.suppress(
+                    psutil.NoSuchProcess
+                ):  # that one is gone, and the others may run yet
                     while one.status() not in _STOPPED:
                         time.sleep(0.001)
 
