@@ -49,7 +49,11 @@ WORK = {"flops": _flops, "backward_flops": 2, "tolerance": 2.0}
 
 def _sdpa(t, backend, b, h, q, kv, d, causal, kv_heads):
     query, key, value = t(b, h, q, d), t(b, kv_heads or h, kv, d), t(b, kv_heads or h, kv, d)
-    options = {"is_causal": causal, "enable_gqa": kv_heads is not None}
+    options = {"is_causal": causal}
+    if kv_heads is not None:
+        if "enable_gqa" not in F.scaled_dot_product_attention.__doc__:
+            raise NotImplementedError("heads that share keys and values came with torch 2.5")
+        options["enable_gqa"] = True
     backend = SDPBackend.MATH if t.reference else backend
     if backend is not None:
         _require(backend, query, key, value, options)

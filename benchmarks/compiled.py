@@ -33,7 +33,10 @@ def _with_empty_caches():
         utils.fresh_cache if hasattr(utils, "fresh_cache") else utils.fresh_inductor_cache
     )  # before torch 2.8
     torch._dynamo.reset()
-    with fresh(), config.patch(donated_buffer=False):
+    kept = (
+        config.patch(donated_buffer=False) if hasattr(config, "donated_buffer") else contextlib.nullcontext()
+    )
+    with fresh(), kept:  # torch before 2.6 donates nothing
         yield
 
 

@@ -55,6 +55,8 @@ def float8_mm(t, m, k, n):
 
 
 def _require_float8(device):
+    if torch.ops.aten._scaled_mm.default._schema.arguments[2].name != "scale_a":
+        raise NotImplementedError("this torch multiplies float8 in another, older way")
     if device.type == "cuda" and not torch.version.hip and torch.cuda.get_device_capability(device) < (8, 9):
         raise NotImplementedError("products of float8 need compute capability 8.9 or newer")
 
@@ -85,6 +87,8 @@ def weight_int4(t, m, k, n):
 def _packed(weight):
     """Weights in the order that the device's kernel wants, and the kernel."""
     if weight.device.type == "cpu":
+        if not hasattr(torch, "_convert_weight_to_int4pack_for_cpu"):
+            raise NotImplementedError("this torch has no 4-bit weights on the CPU")
         return torch._convert_weight_to_int4pack_for_cpu(weight, 1), torch._weight_int4pack_mm_for_cpu
     pairs = (weight[:, ::2] << 4 | weight[:, 1::2]).to(torch.uint8)
     return torch._convert_weight_to_int4pack(pairs, 8), torch._weight_int4pack_mm
