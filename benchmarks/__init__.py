@@ -3,8 +3,8 @@
 Importing torch here, once, lets asv fork a process for each case in milliseconds.
 """
 
-import torch  # noqa: F401
+from accel_micro.asv_plugin import timing  # isort: skip  # sees which cores there are before torch may bind them
 
-from accel_micro.asv_plugin import timing
+import torch  # noqa: F401
 
 timing.install()

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Collection
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 from accel_micro.host import cgroups, read
 
@@ -33,11 +34,33 @@ def format_cpu_list(cpus: Collection[int]) -> str:
 
 
 def affinity() -> set[int] | None:
-    """The logical CPUs that this process may run on; None where the system has no such thing (macOS)."""
+    """The logical CPUs that this process may run on; None where the system has no such thing (macOS).
+
+    Where OpenMP is told to bind threads, it binds this one too as soon as torch is imported, to a part of what the
+    process may use. Then what this thread was allowed when this module was imported counts, with what others are now.
+    """
+    mine = _of_thread(0)
+    if mine is None or not any(os.environ.get(name, "false").lower() != "false" for name in _BINDING):
+        return mine
+    return mine.union(_AT_FIRST or (), *(_of_thread(thread) or () for thread in _threads()))
+
+
+def _of_thread(thread: int) -> set[int] | None:
     try:
-        return os.sched_getaffinity(0) if sys.platform == "linux" else None
+        return os.sched_getaffinity(thread) if sys.platform == "linux" else None
     except OSError:
         return None
+
+
+def _threads() -> list[int]:
+    try:
+        return [int(thread.name) for thread in Path("/proc/self/task").iterdir()]
+    except OSError:
+        return []
+
+
+_BINDING: Final = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
+_AT_FIRST: Final = _of_thread(0)
 
 
 def cores_of(cpus: Collection[int], root: Path = read.ROOT) -> int:
@@ -61,7 +84,7 @@ def allowed_cores() -> int:
     """Cores this process may keep busy: physical ones, within its affinity and its control group's CPU quota.
 
     On Apple silicon the performance cores alone, as torch does: the slowest thread decides.
-    The affinity is the one at the first call; torch changes that of its own threads later.
+    The affinity is the one at the first call, see `affinity`; torch changes that of its own threads later.
     """
     mine = affinity()
     if mine:

@@ -1,5 +1,6 @@
 """Cores that may be used."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -79,3 +80,21 @@ def test_a_pinned_process_may_use_one_core() -> None:
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         == "1\n"
     )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="affinity exists on Linux alone")
+@pytest.mark.parametrize(
+    "before", ["import accel_micro, torch", "import torch; torch.ones(1 << 22).add(1.0); import accel_micro"]
+)
+def test_threads_that_openmp_binds_take_no_core_away(before: str) -> None:
+    count = "from accel_micro import host; print(host.allowed_cores())"
+    environment = {**os.environ, "OMP_PROC_BIND": "true"}
+    environment.pop("OMP_NUM_THREADS", None)  # which says how many cores are bound
+    found = subprocess.run(
+        [sys.executable, "-c", f"{before}; {count}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    assert int(found.stdout) == allowed_cores()
