@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -127,10 +128,9 @@ def run_process(
             "only_rows": only_rows,
             "out": str(out),
         }
-        errors = _run(job, setting, request.folder)
+        code, errors = _run(job, setting, request.folder)
         if not out.exists():
-            last = errors.strip().splitlines()[-1:] or ["no message"]
-            raise CannotCapture(f"the process that ran {request.model} died: {last[0][:200]}")
+            raise CannotCapture(f"the process that ran {request.model} died: {_why(code, errors)}")
         found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
     if "error" in found:
         wrong = found.get("kind") in ("WrongModel", "UnknownDevice", "WrongSetting")
@@ -138,8 +138,17 @@ def run_process(
     return found
 
 
-def _run(job: dict[str, Any], setting: Setting, folder: Path) -> str:
-    """Run the process; what it wrote to standard error."""
+def _why(code: int, errors: str) -> str:
+    """Why a process died: its signal, else the last it wrote."""
+    if -code == signal.SIGKILL:
+        return "something killed it, most likely the system for lack of memory; a smaller --batch takes less"
+    if code < 0:
+        return signal.Signals(-code).name
+    return (errors.strip().splitlines()[-1:] or ["no message"])[0][:200]
+
+
+def _run(job: dict[str, Any], setting: Setting, folder: Path) -> tuple[int, str]:
+    """Run the process; its exit code, and what it wrote to standard error."""
     interpreter = setting.switches.get("python", sys.executable)
     environment = dict(os.environ)
     # The model may lie in the user's folder; this package must be the same in every interpreter.
@@ -162,7 +171,7 @@ def _run(job: dict[str, Any], setting: Setting, folder: Path) -> str:
             raise CannotCapture(
                 f"the process that measures {job['model']} did not end within {TIMEOUT_SECONDS:.0f} s"
             ) from None
-    return errors
+        return process.returncode, errors
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """A process, in this one: what it leaves of models that are plain, fickle, or none."""
 
+import sys
 import warnings
 from contextlib import nullcontext
 from pathlib import Path
@@ -64,6 +65,18 @@ def test_a_long_step_is_warmed_by_one_and_repeated_little(monkeypatch: pytest.Mo
     long = process.run(job("plain", budget_seconds=0.0))
     assert len(long["reading"]["block_speeds"]) == 3 and counted[:2] == [1, 1] and counted[2] > 1
     assert sum(long["reading"]["ops"]) > 0 and long["problems"] == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+def test_a_process_that_is_killed_says_what_killed_it(tmp_path: Path) -> None:
+    (tmp_path / "deadly.py").write_text(
+        "import os\ndef net(device): os.kill(os.getpid(), int(os.environ['DEADLY']))\n"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        for number, why in (("9", "most likely the system for lack of memory"), ("11", "died: SIGSEGV")):
+            patch.setenv("DEADLY", number)
+            with pytest.raises(CannotCapture, match=why):
+                taking.run_process(Request("deadly:net", folder=tmp_path), Setting.parse("cpu batch=4"))
 
 
 def test_a_process_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
