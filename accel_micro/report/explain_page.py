@@ -14,7 +14,7 @@ from accel_micro.report import explain_plots as plots
 from accel_micro.report import explain_words as words
 from accel_micro.report import units
 from accel_micro.report.html import template, write_whole
-from accel_micro.report.words import clean
+from accel_micro.report.words import clean, count
 
 GENERATOR: Final = "accel_micro explain"
 """Says in a page's head what it is, so that the pages about all results can list it."""
@@ -82,7 +82,9 @@ def _machines(e: Explanation) -> list[tuple[str, str]]:
     for name, side in zip(_SIDES, (e.baseline, e.contender), strict=True):
         facts = [side.machine.get(key, "") for key in ("gpu", "model", "cpu", "os")]
         text = ", ".join(dict.fromkeys(clean(fact) for fact in facts if fact))
-        found.append((f"machine of the {name}", f"{text}; {len(side.readings)} processes"))
+        found.append(
+            (f"machine of the {name}", f"{text}; {count(len(side.readings), 'process', 'processes')}")
+        )
     return found
 
 

@@ -245,7 +245,9 @@ def _listed(batches: tuple[int, ...]) -> str:
 
 def broken(each: Broken) -> str:
     """What a series of losses says."""
-    values = ", ".join(f"{value:g}" if math.isfinite(value) else "NaN" for value in each.losses.values)
+    values = ", ".join(
+        "NaN" if math.isnan(value) else f"{value:g}".replace("inf", "∞") for value in each.losses.values
+    )
     text = f"{clean(each.losses.model)} on {clean(each.losses.device)}, loss by epoch: {values}."
     if each.grew is not None:
         text += f" It grows from epoch {each.grew} on" + (
