@@ -113,8 +113,7 @@ class Ahead:
 
     def go_on(self) -> None:
         """Go on until `pause`; to be called now and then, since it begins the next one."""
-        if self._process is not None and self._process.poll() is not None:
-            self._end()
+        self._notice_end()
         if self._process is not None:
             if self._paused:
                 self._signal(signal.SIGCONT)
@@ -129,10 +128,8 @@ class Ahead:
 
     def pause(self) -> None:
         """When this returns, nothing of it runs."""
+        self._notice_end()
         if self._process is None:
-            return
-        if self._process.poll() is not None:
-            self._end()
             return
         if not self._paused:
             self._signal(signal.SIGSTOP)
@@ -140,9 +137,8 @@ class Ahead:
         with contextlib.suppress(psutil.NoSuchProcess):
             process = psutil.Process(self._process.pid)
             for one in (process, *process.children(recursive=True)):
-                with contextlib.suppress(
-                    psutil.NoSuchProcess
-                ):  # that one is gone, and the others may run yet
+                # That one is gone, and the others may run yet.
+                with contextlib.suppress(psutil.NoSuchProcess):
                     while one.status() not in _STOPPED:
                         time.sleep(0.001)
 
@@ -162,8 +158,7 @@ class Ahead:
 
     def lost(self, names: Iterable[str]) -> bool:
         """Whether one of these, which were removed, had been made here for nothing; then no other is begun."""
-        if self._process is not None and self._process.poll() is not None:
-            self._end()
+        self._notice_end()
         gone = self.made.intersection(names)
         self.made -= gone
         if gone:
@@ -198,6 +193,10 @@ class Ahead:
         with contextlib.suppress(BrokenPipeError):
             json.dump(job.to_json(), self._process.stdin)
             self._process.stdin.close()
+
+    def _notice_end(self) -> None:
+        if self._process is not None and self._process.poll() is not None:
+            self._end()
 
     def _end(self) -> None:
         assert self._process is not None

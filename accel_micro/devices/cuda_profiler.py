@@ -18,13 +18,13 @@ def kernel_seconds(call: Call, calls: int) -> float:
 
 def kernel_reading(call: Call, calls: int) -> tuple[float, float]:
     """`kernel_seconds` and the kernels and copies that one call launches, from one reading."""
-    intervals = device_intervals(_repeated(call), calls)
+    intervals = device_intervals(repeated(call), calls)
     return busy_nanoseconds(intervals) * 1e-9 / calls, len(intervals) / calls
 
 
 def kernels_per_call(call: Call) -> int:
     """Kernels and copies that one call launches."""
-    return len(device_intervals(_repeated(call), 1))
+    return len(device_intervals(repeated(call), 1))
 
 
 def busy_seconds(repeat: Callable[[int], None], calls: int) -> float:
@@ -32,7 +32,9 @@ def busy_seconds(repeat: Callable[[int], None], calls: int) -> float:
     return busy_nanoseconds(device_intervals(repeat, calls)) * 1e-9 / calls
 
 
-def _repeated(call: Call) -> Callable[[int], None]:
+def repeated(call: Call) -> Callable[[int], None]:
+    """Makes a number of calls, one behind the other."""
+
     def repeat(calls: int) -> None:
         for _ in range(calls):
             call()

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,32 +13,7 @@ from torch.autograd import DeviceType
 
 from accel_micro.devices import cuda_profiler
 from accel_micro.devices.profiling import interval
-
-
-@dataclass
-class Event:
-    """As torch's profiler gives them."""
-
-    of: str
-    start: int
-    length: int
-    kind: str = "kernel"
-    device: Any = DeviceType.CUDA
-
-    def name(self) -> str:
-        return self.of
-
-    def start_ns(self) -> int:
-        return self.start
-
-    def duration_ns(self) -> int:
-        return self.length
-
-    def activity_type(self) -> str:
-        return self.kind
-
-    def device_type(self) -> Any:
-        return self.device
+from tests.devices.kineto import Event
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from typing import Any, Final
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from accel_micro.devices.cuda_profiler import device_events, launched, shared_nanoseconds
+from accel_micro.devices.cuda_profiler import device_events, launched, repeated, shared_nanoseconds
 from accel_micro.devices.profiling import events_of, interval
 from accel_micro.explain.capturing.recording import Structure
 
@@ -75,7 +75,7 @@ def device_seconds(step: Callable[[], Any], structure: Structure) -> list[float]
     marked = _marked(step, structure)
     if marked is None:
         return None
-    steps = undisturbed(marked, _plain(step, _STEPS))
+    steps = undisturbed(marked, launches_of(device_events(repeated(step), _STEPS)))
     if steps is None:  # steps differ, or streams keep no order: what the marked ones took has to do
         more = [_marked(step, structure) for _ in range(_STEPS - 1)]
         steps = [one for one in (marked, *more) if one is not None]
@@ -110,16 +110,6 @@ def undisturbed(marked: Sequence[Launch], plain: Sequence[Launch]) -> list[list[
         [Launch(own.name, own.seconds, like.place) for own, like in zip(one, marked, strict=True)]
         for one in steps
     ]
-
-
-def _plain(step: Callable[[], Any], steps: int) -> list[Launch]:
-    """What plain steps launch, one behind the other."""
-
-    def repeat(count: int) -> None:
-        for _ in range(count):
-            step()
-
-    return launches_of(device_events(repeat, steps))
 
 
 def _marked(step: Callable[[], Any], structure: Structure) -> list[Launch] | None:

@@ -1,6 +1,5 @@
 """Whose kernels are whose: a profiler's events by the calls that launched them."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -16,61 +15,28 @@ from accel_micro.explain.capturing.profiling import (
     undisturbed,
 )
 from accel_micro.explain.capturing.recording import record
+from tests.devices.kineto import Event
 
 
-@dataclass
-class Event:
-    """As Kineto gives them: of the host with a number of its own, of the device with that of its launch and a link."""
-
-    of: str
-    start: int
-    length: int
-    number: int
-    device: Any = DeviceType.CPU
-    link: int = 0
-    thread: int = 1
-    kind: str = "kernel"
-
-    def name(self) -> str:
-        return self.of
-
-    def start_ns(self) -> int:
-        return self.start
-
-    def duration_ns(self) -> int:
-        return self.length
-
-    def correlation_id(self) -> int:
-        return self.number
-
-    def linked_correlation_id(self) -> int:
-        return self.link
-
-    def start_thread_id(self) -> int:
-        return self.thread
-
-    def device_type(self) -> Any:
-        return self.device
-
-    def activity_type(self) -> str:
-        return self.kind
+def host(name: str, start: int, length: int, number: int, thread: int = 1) -> Event:
+    return Event(name, start, length, "cpu_op", DeviceType.CPU, number, thread=thread)
 
 
 def kernel(
     start: int, length: int, link: int, name: str = "gemm", kind: str = "kernel", number: int | None = None
 ) -> Event:
     """Launched in the order in which it starts, unless a number is given."""
-    return Event(name, start, length, start if number is None else number, DeviceType.CUDA, link, 0, kind)
+    return Event(name, start, length, kind, number=start if number is None else number, link=link)
 
 
 def test_a_launch_is_of_the_range_in_which_its_op_began_on_its_thread() -> None:
     events = [
-        Event("accel_micro call 0", 0, 100, 1),
-        Event("aten::mm", 10, 50, 2),
-        Event("accel_micro call 1", 200, 100, 3),
-        Event("aten::zeros", 120, 10, 4),  # between two calls
-        Event("accel_micro call 12", 0, 400, 5, thread=2),  # the backward's thread, meanwhile
-        Event("aten::mul", 220, 10, 6, thread=2),
+        host("accel_micro call 0", 0, 100, 1),
+        host("aten::mm", 10, 50, 2),
+        host("accel_micro call 1", 200, 100, 3),
+        host("aten::zeros", 120, 10, 4),  # between two calls
+        host("accel_micro call 12", 0, 400, 5, thread=2),  # the backward's thread, meanwhile
+        host("aten::mul", 220, 10, 6, thread=2),
         kernel(20_000, 9_000, 6, "mul"),
         kernel(28_000, 2_000, 3, "relu", number=7_500),  # on another stream, half of it beside the one before
         kernel(1_000, 5_000, 2),
@@ -157,7 +123,7 @@ class Profiled:
         with marking:
             step()
         places = range(len(self.structure.sequence))
-        marks = [Event(f"accel_micro call {place}", 100 * place, 50, place + 1) for place in places]
+        marks = [host(f"accel_micro call {place}", 100 * place, 50, place + 1) for place in places]
         return [*marks, *self.events(9.0, "0")]
 
     def plain(self, repeat: Any, steps: int) -> list[Any]:
