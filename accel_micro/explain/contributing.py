@@ -12,8 +12,8 @@ from accel_micro.explain.explanation import ALPHA, CONFIDENCE, TOLERANCE, Contri
 from accel_micro.stats.contrast import student_quantile
 from accel_micro.stats.judging import q_values
 
-_UNSEEN_SECONDS: Final = 1e-15
-"""Below what any clock shows."""
+_UNSEEN: Final = 1e-15
+"""Seconds below what any clock shows, or as a share what a number of 64 bits does not tell from none."""
 
 
 def serial(
@@ -45,23 +45,50 @@ def contribution(
     parts = [
         max(variance(each), noise) / count for each, noise, count in zip(value, scatter, counts, strict=True)
     ]
-    return with_error(
+    found = with_error(
         Contribution(group, means[0], means[1], Interval(middle, middle, middle), 1.0), parts, counts
     )
+    if difference is None and min(map(min, value)) > _UNSEEN:
+        return replace(found, q_value=_of_logarithms(found, value, scatter))
+    return found
+
+
+def _of_logarithms(found: Contribution, value: Sequence[Sequence[float]], scatter: Sequence[float]) -> float:
+    """The p-value of a group's ratio, which is what is tested where every process spent time in it.
+
+    A machine's speed multiplies times. Of four processes a side of which some ran at 1.8 times the speed of others, an
+    op six times slower is found by logarithms and by seconds often not (simulated: 94 and 12 % at 0.0025, half of them
+    slow). Nothing is called more certain than its interval: where that holds 0, the larger p-value counts.
+    """
+    logarithms = [[math.log(each) for each in side] for side in value]
+    parts = [
+        max(variance(side), noise / fmean(own) ** 2) / len(side)
+        for side, own, noise in zip(logarithms, value, scatter, strict=True)
+    ]
+    middle = fmean(logarithms[0]) - fmean(logarithms[1])
+    p_value, _ = _welch(middle, parts, [len(side) for side in value])
+    holds_zero = found.seconds.low <= 0 <= found.seconds.high
+    return max(p_value, found.q_value or 0.0) if holds_zero else p_value
 
 
 def with_error(of: Contribution, parts: Sequence[float], counts: Sequence[int]) -> Contribution:
+    """With its interval and p-value, from the variances of the means of both sides."""
+    middle = of.seconds.value
+    p_value, half = _welch(middle, parts, counts)
+    return replace(of, seconds=Interval(middle, middle - half, middle + half), q_value=p_value)
+
+
+def _welch(difference: float, parts: Sequence[float], counts: Sequence[int]) -> tuple[float, float]:
+    """The p-value of a difference of two means with these variances, and the half of its interval."""
     error = math.sqrt(sum(parts))
-    if error < _UNSEEN_SECONDS:
-        return replace(of, q_value=1.0 if abs(of.seconds.value) < _UNSEEN_SECONDS else 0.0)
+    if error < _UNSEEN:
+        return (1.0 if abs(difference) < _UNSEEN else 0.0), 0.0
     below = math.fsum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True) if part)
     degrees = sum(parts) ** 2 / below
-    half = student_quantile(round(degrees, 3), (1 + CONFIDENCE) / 2) * error
-    middle = of.seconds.value
     from scipy.special import stdtr
 
-    p_value = float(2 * stdtr(degrees, -abs(middle) / error))
-    return replace(of, seconds=Interval(middle, middle - half, middle + half), q_value=p_value)
+    p_value = float(2 * stdtr(degrees, -abs(difference) / error))
+    return p_value, student_quantile(round(degrees, 3), (1 + CONFIDENCE) / 2) * error
 
 
 def judged(

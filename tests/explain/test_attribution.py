@@ -2,14 +2,18 @@
 
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accel_micro.explain.aligning import Group
 from accel_micro.explain.attribution import CannotExplain, explain
 from accel_micro.explain.capture import Capture, Fed, Reading
+from accel_micro.explain.contributing import contribution
+from accel_micro.explain.explanation import CONFIDENCE
 from tests.explain.worlds import GAP, LAYERS, capture, row
 
 settings.register_profile("any time", deadline=None)
@@ -82,6 +86,51 @@ def test_a_planted_slow_op_is_named_first(layer: int, factor: float, seed: int) 
     assert first.group.label == LAYERS[layer][0].split(".")[1] and first.group.phase == LAYERS[layer][1]
     assert first.seconds.value == pytest.approx(expected, rel=0.2) and first.seconds.value < 0
     assert e.speedup.value < 1
+
+
+def at_speeds(side: Capture, factors: Sequence[float]) -> Capture:
+    """A capture of whose processes each ran on a machine that is slower by one of these."""
+    readings = tuple(
+        replace(
+            reading,
+            steps=tuple(factor * s for s in reading.steps),
+            ops=tuple(factor * s for s in reading.ops),
+            gaps=tuple(factor * s for s in reading.gaps),
+        )
+        for reading, factor in zip(side.readings, factors, strict=True)
+    )
+    return replace(side, readings=readings)
+
+
+SPEEDS = [1.0, 1.8, 1.8, 1.0]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_an_op_many_times_slower_is_significant_on_a_machine_of_two_speeds(seed: int) -> None:
+    one = at_speeds(capture(noise=0.03, processes=4, seed=seed, slower={3: 8.0}), SPEEDS)
+    e = explain(one, at_speeds(capture(noise=0.03, processes=4, seed=seed + 100), SPEEDS), interleaved=True)
+    assert [each.group.label for each in e.significant] == ["mm"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_machine_of_two_speeds_alone_makes_nothing_significant(seed: int) -> None:
+    drawn = random.Random(seed)
+    one, other = (
+        at_speeds(capture(noise=0.03, processes=4, seed=n), drawn.sample(SPEEDS, k=4))
+        for n in (seed, seed + 100)
+    )
+    assert not explain(one, other, interleaved=True).significant
+
+
+@given(
+    st.lists(st.floats(1e-6, 1e-2), min_size=4, max_size=4),
+    st.lists(st.floats(1e-6, 1e-2), min_size=4, max_size=4),
+)
+def test_no_p_value_says_more_than_its_interval(ones: list[float], others: list[float]) -> None:
+    found = contribution(Group("op", "mm"), [ones, others], [0.0, 0.0])
+    holds_zero = found.seconds.low < 0 < found.seconds.high
+    assert found.q_value is not None
+    assert not holds_zero or found.q_value >= 1 - CONFIDENCE
 
 
 def test_python_in_a_module_is_a_group_of_its_own() -> None:
@@ -250,14 +299,7 @@ def test_a_process_on_a_slower_machine_turns_no_difference_round(
     """The mean of all said of a contender that is 1.08 times as fast that it is slower."""
     one = capture(noise=0.002, processes=8, slower=dict.fromkeys(range(len(LAYERS)), gain))
     other = capture(noise=0.002, processes=8, seed=1)
-    slow = other.readings[1]
-    slow = replace(
-        slow,
-        steps=tuple(1.8 * s for s in slow.steps),
-        ops=tuple(1.8 * s for s in slow.ops),
-        gaps=tuple(1.8 * s for s in slow.gaps),
-    )
-    other = replace(other, readings=(other.readings[0], slow, *other.readings[2:]))
+    other = at_speeds(other, [1.0, 1.8, *[1.0] * 6])
     e = explain(one, other, interleaved=interleaved)
     assert e.verdict.kind == kind
     assert e.speedup.value == pytest.approx(1 + (gain - 1) * 0.965, abs=0.005)
