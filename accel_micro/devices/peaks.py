@@ -5,6 +5,8 @@ the best rate seen over several kernels, so that no ordinary op beats it; it ser
 reports show and the rejection of times that cannot be true.
 """
 
+import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from time import sleep
@@ -25,6 +27,9 @@ _ACCELERATOR_SIDES: Final = (2048, 4096, 8192)
 _CPU_BYTES: Final = (1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28)
 _ACCELERATOR_BYTES: Final = (1 << 22, 1 << 24, 1 << 26, 1 << 28, 1 << 30)
 _SECONDS_PER_KERNEL: Final = 0.12
+_BLOCK_SECONDS: Final = 2e-3
+_BLOCK_TRIES: Final = 4
+_LEAST_OF_BLOCK: Final = 0.1
 _OVERTIME: Final = 3.0
 """Times as long as usual a kernel is tried while its thread has waited for a core in every block."""
 _MOST_TAKEN_OFF: Final = 0.5
@@ -123,9 +128,9 @@ def _best_rate(device: Device, call: Call, amount: float) -> float | None:
     """Best of several blocks, in amount per second at the host's full speed; None when one call is too slow."""
     if device.lazy:  # the first run of a program compiles it
         repeat(device, call, 1)
-    once = _seconds_of_one(device, call)
+    once = _seconds_of(device, call, 1)
     if once > _SLOWEST_CALL_SECONDS:  # the first may load a library or compile a kernel
-        once = _seconds_of_one(device, call)
+        once = _seconds_of(device, call, 1)
     if once > _SLOWEST_CALL_SECONDS:
         return None
     if "device" in device.clocks:
@@ -134,7 +139,9 @@ def _best_rate(device: Device, call: Call, amount: float) -> float | None:
             return amount / _shortest(device, queue)
         except QueueTooShort:
             pass
-    calls = max(1, round(2e-3 / once))
+    if device.asynchronous and not device.on_cpu:
+        return _rate_of_slope(device, call, amount)
+    calls = max(1, round(_BLOCK_SECONDS / once))
     reference = full_speed.establish(full_speed.host_key(), device.probe_host_speed, device.now)
     clean = disturbed = 0.0
     begin = device.now()
@@ -142,11 +149,8 @@ def _best_rate(device: Device, call: Call, amount: float) -> float | None:
         clean or disturbed
     ):
         before = device.probe_host_speed()
-        device.synchronize()
-        waited, own, start = device.waited_seconds(), device.own_waited_seconds(), device.now()
-        repeat(device, call, calls)
-        device.synchronize()
-        lasted = max(device.now() - start, 1e-9)
+        waited, own = device.waited_seconds(), device.own_waited_seconds()
+        lasted = max(_seconds_of(device, call, calls), 1e-9)
         own = max(0.0, device.own_waited_seconds() - own) / lasted
         waited = max(0.0, device.waited_seconds() - waited) / lasted
         # A peak seen in a slow moment would call honest results impossible: take it to full speed, never below.
@@ -159,10 +163,37 @@ def _best_rate(device: Device, call: Call, amount: float) -> float | None:
     return clean or disturbed
 
 
-def _seconds_of_one(device: Device, call: Call) -> float:
+def _rate_of_slope(device: Device, call: Call, amount: float) -> float:
+    """By n and 3n calls, each the best of several blocks, since the wait at the end of a block drops out so.
+
+    It does of throughput too: a peak with the wait in it would reject true times.
+    """
+    result = call()
+    device.mark_step(result)
+    most = max(1, (device.most_calls(result) or sys.maxsize) // 3)
+
+    def slope() -> float:
+        # A short block that was disturbed would make it absurd.
+        return max((long - short) / (2 * calls), _LEAST_OF_BLOCK * long / (3 * calls))
+
+    calls = 1
+    for _ in range(_BLOCK_TRIES):  # a block of few calls is mostly the wait
+        short, long = (_seconds_of(device, call, n * calls) for n in (1, 3))
+        if calls * slope() >= _BLOCK_SECONDS / 2 or calls == most:
+            break
+        calls = min(most, math.ceil(_BLOCK_SECONDS / slope()))
+    begin = device.now()
+    short = long = math.inf
+    while device.now() < begin + _SECONDS_PER_KERNEL or math.isinf(long):
+        short = min(short, _seconds_of(device, call, calls))
+        long = min(long, _seconds_of(device, call, 3 * calls))
+    return amount / slope()
+
+
+def _seconds_of(device: Device, call: Call, calls: int) -> float:
     device.synchronize()
     start = device.now()
-    repeat(device, call, 1)
+    repeat(device, call, calls)
     device.synchronize()
     return device.now() - start
 

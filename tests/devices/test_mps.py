@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from accel_micro import devices
+from accel_micro.devices import peaks
 from accel_micro.devices.mps import FALLBACK, Encoding, Mps
 from accel_micro.host import apple
 from accel_micro.measure.blocks import Implausible, bend, line
@@ -53,6 +54,19 @@ def test_the_gpu_lies_within_the_interval_when_commands_are_committed_early(gpu:
     low, high = sampler.device_interval
     assert low <= GPU <= 1.01 * high
     assert max(ENCODE, GPU) <= 1.01 * processes["throughput"].median_seconds <= 1.02 * (ENCODE + GPU)
+
+
+@pytest.mark.parametrize("calls_in_a_block", [1, 10, 1000])
+def test_the_wait_at_the_end_of_a_block_does_not_lower_a_peak(
+    gpu: Gpu, calls_in_a_block: int, known_machine: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Throughput, which has no wait in it, would be called impossible."""
+    factor = 2e-3 / calls_in_a_block / (ENCODE + GPU)  # a wait takes 4 ms
+    monkeypatch.setattr("tests.devices.simulated_mps.ENCODE", factor * ENCODE)
+    monkeypatch.setattr("tests.devices.simulated_mps.GPU", factor * GPU)
+    rate = peaks._best_rate(MpsOnPaper(gpu.clock), gpu.call, 1.0)
+    assert rate is not None
+    assert rate * factor * (ENCODE + GPU) == pytest.approx(1.0, rel=0.01)
 
 
 class NeverSynchronised(MpsOnPaper):
