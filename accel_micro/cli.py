@@ -1,9 +1,10 @@
 """The command line. Thin: a command imports what it needs when it runs, so that `--help` answers at once."""
 
+import sys
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -196,9 +197,22 @@ _add(_SUITE, report, "accel-micro report", "accel-micro report --baseline 2.13.0
 _add(_SUITE, preview, "accel-micro preview", "accel-micro preview --port 8000")
 
 
+FAULT: Final = 70
+"""EX_SOFTWARE of sysexits.h. Python's own code for a crash is 1, which is a regression here."""
+
+
 def main() -> None:
-    """Run the command line; leaves with 0 done, 2 wrong use, or 3 the environment cannot do it."""
-    app()
+    """Run the command line; the exit codes are those of docs/design.md."""
+    try:
+        app()
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        typer.echo(
+            "This is a fault of accel-micro itself; the text above belongs in the report of it.", err=True
+        )
+        sys.exit(FAULT)
 
 
 if __name__ == "__main__":

@@ -46,6 +46,22 @@ def test_doctor_for_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [finding["name"] for finding in json.loads(done.output)["findings"]] == ["stolen CPU time"]
 
 
+def test_a_fault_of_ours_is_no_regression_and_no_wrong_use() -> None:
+    """Python's own exit code for it is that of `compare --fail-on regression`."""
+    code = (
+        "import sys, accel_micro.doctor, accel_micro.cli\n"
+        "accel_micro.doctor.examine = lambda interval: 1 / 0\n"
+        "sys.argv = ['accel-micro', 'doctor']\n"
+        "accel_micro.cli.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 70 and done.stdout == ""
+    assert "ZeroDivisionError" in done.stderr
+    assert done.stderr.endswith(
+        "a fault of accel-micro itself; the text above belongs in the report of it.\n"
+    )
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
