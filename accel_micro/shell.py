@@ -1,7 +1,8 @@
-"""Commands as a person types them."""
+"""Commands as a person types them, and what ended them."""
 
 import re
 import shlex
+import signal
 from collections.abc import Iterable
 from typing import Final
 
@@ -22,3 +23,15 @@ def quoted(word: str) -> str:
 def joined(words: Iterable[str]) -> str:
     """The words of a command; `shlex.split` gives them back."""
     return " ".join(map(quoted, words))
+
+
+def signal_name(exit_code: int) -> str:
+    """The name of the signal that a negative exit code stands for.
+
+    >>> signal_name(-9), signal_name(-60)
+    ('SIGKILL', 'signal 60')
+    """
+    try:
+        return signal.Signals(-exit_code).name
+    except ValueError:  # real-time signals have no names
+        return f"signal {-exit_code}"

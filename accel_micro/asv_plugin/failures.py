@@ -8,6 +8,7 @@ from typing import Final
 from asv.util import TIMEOUT_RETCODE
 
 from accel_micro.measure.records import Failure
+from accel_micro.shell import signal_name
 
 _LAST_LINES: Final = 3
 
@@ -37,11 +38,9 @@ def of_exit(exit_code: int, output: str, timeout: float | None, kills: int) -> F
     if "MemoryError" in last or "OutOfMemoryError" in last or "can't allocate memory" in last:
         return Failure("out of memory", last)
     if exit_code < 0:
-        try:
-            name = signal.Signals(-exit_code).name
-        except ValueError:
-            name = f"signal {-exit_code}"
-        return Failure("crashed", f"ended by {name}" + (f"; last output: {last}" if last else ""))
+        return Failure(
+            "crashed", f"ended by {signal_name(exit_code)}" + (f"; last output: {last}" if last else "")
+        )
     if exit_code > 0:
         return Failure("failed", lines[-1] if lines else f"exit code {exit_code}")
     return Failure("failed", "the process ended without a record" + (f": {last}" if last else ""))

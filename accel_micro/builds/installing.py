@@ -5,7 +5,6 @@ together with what benchmark processes import; and it is imported once, which pr
 what it is.
 """
 
-import contextlib
 import json
 import re
 import shutil
@@ -28,6 +27,7 @@ from accel_micro.builds.interpreters import Interpreter
 from accel_micro.builds.locks import FileLock
 from accel_micro.builds.uv import DefectiveFile, DiskFull, Unreachable, Unresolvable, Uv, UvError
 from accel_micro.builds.wheels import PROJECT, Wheel, local_path
+from accel_micro.shell import signal_name
 
 BESIDE: Final = (
     "asv_runner>=0.3,<0.4",
@@ -361,8 +361,7 @@ def same_version(name: str, said: str) -> bool:
 
 def _last_words(code: int, errors: str) -> str:
     if code < 0:
-        with contextlib.suppress(ValueError):
-            return f"it died of {signal.Signals(-code).name}"
+        return f"it died of {signal_name(code)}"
     return (errors.strip().splitlines() or [f"exit code {code}"])[-1]
 
 

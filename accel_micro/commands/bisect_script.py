@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from accel_micro.commands.bisect_ahead import Expected, Prepared
 from accel_micro.commands.bisect_measure import FAILS, WORKS, Note
 from accel_micro.results.questions import Question, Script
+from accel_micro.shell import signal_name
 
 if TYPE_CHECKING:
     from accel_micro.builds import Ledger, Wheel
@@ -160,7 +161,7 @@ def run_script(python: Path, script: Script, version: str) -> tuple[float | None
         return None, f"no positive number on the last line (exit code {done.returncode}): {told}"[:300]
     if done.returncode == 0:
         return WORKS, ""
-    how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
+    how = signal_name(done.returncode) if done.returncode < 0 else f"exit code {done.returncode}"
     return FAILS, f"{how}: {_last_line(done.stderr) or last}"[:300].rstrip(": ")
 
 

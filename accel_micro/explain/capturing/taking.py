@@ -17,6 +17,7 @@ import msgspec
 
 from accel_micro.explain.capture import Capture, Reading, Row
 from accel_micro.explain.setting import Setting
+from accel_micro.shell import signal_name
 
 TIMEOUT_SECONDS: Final = 3600.0
 _FACTS: Final = (
@@ -143,7 +144,7 @@ def _why(code: int, errors: str) -> str:
     if -code == signal.SIGKILL:
         return "something killed it, most likely the system for lack of memory; a smaller --batch takes less"
     if code < 0:
-        return signal.Signals(-code).name
+        return signal_name(code)
     return (errors.strip().splitlines()[-1:] or ["no message"])[0][:200]
 
 
