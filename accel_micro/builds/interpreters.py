@@ -46,10 +46,12 @@ class Interpreter:
 def find_interpreter(name: str = SAME) -> Interpreter:
     """The running interpreter, that at a path, or the one that uv finds for a version such as `3.12`.
 
+    The running one is taken where it has that version: uv may find another first, which may be a broken one.
+
     Raises:
         NoInterpreter: there is none, or it is not CPython, for which alone there are wheels of torch.
     """
-    if name == SAME:
+    if name in (SAME, running_python()):
         return Interpreter(Path(sys.executable), running_python())
     path = Path(name)
     if not path.is_file():

@@ -299,9 +299,11 @@ print("found")
 """
     beside = {re.split(r"[<>=]", requirement)[0].lower().replace("-", "_") for requirement in BESIDE}
     modules = {
-        module
-        for module, owners in metadata.packages_distributions().items()
-        if {owner.lower().replace("-", "_") for owner in owners} & (_dependencies() - beside)
+        file.parts[0].removesuffix(".py")
+        for distribution in metadata.distributions()
+        if distribution.metadata["Name"].lower().replace("-", "_") in _dependencies() - beside
+        for file in distribution.files or ()
+        if file.suffix == ".py" and file.parts[0] != ".."
     }
     assert {"asv", "rich", "scipy", "typer"} <= modules and not modules & {"torch", "numpy", "asv_runner"}
     done = subprocess.run(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from packaging.version import Version
 
 from accel_micro.definition import Op
 from accel_micro.dtypes import DTYPES
@@ -93,6 +94,10 @@ def marks(name: str, dtype: str) -> Sequence[pytest.MarkDecorator]:
     return FIRST[name] if name in FIRST and dtype == "float32" else SLOW.get(name.partition(".")[0], ())
 
 
+OLD = Version(torch.__version__) < Version("2.13")
+"""What the suite times on such a torch may be missing there, or known to be wrong."""
+WRONG_BEFORE = {("pooling.adaptive_max_pool", "backward")}
+
 CASES = [
     pytest.param(name, dtype, direction, id=f"{name}-{dtype}-{direction}", marks=marks(name, dtype))
     for name, op in OPS.items()
@@ -108,13 +113,20 @@ CASES = [
 def test_an_op_agrees_with_float64_and_wrong_results_do_not(name: str, dtype: str, direction: str) -> None:
     op = OPS[name]
     shape = smallest(op)
-    timed = results(op, shape, dtype, direction, reference=False)
+    try:
+        timed = results(op, shape, dtype, direction, reference=False)
+    except NotImplementedError as error_of_torch:
+        if OLD:
+            pytest.skip(str(error_of_torch))
+        raise
     reference = results(op, shape, dtype, direction, reference=True)
     assert len(timed) == len(reference) > 0
     for result, expected in zip(timed, reference, strict=True):
         allowed = limit(op, shape, dtype, result)
         assert result.dtype == getattr(torch, dtype) or (name in WIDENED and direction == "forward")
         assert float(expected.double().norm()) > 0
+        if OLD and (name, direction) in WRONG_BEFORE and error(result, expected) > 0.5:
+            pytest.xfail("torch before 2.13: gradients of narrow dtypes go to other places")
         assert error(result, expected) < allowed
         for wrong in planted(result, shifted=name not in SMOOTH):
             assert error(wrong, expected) > allowed

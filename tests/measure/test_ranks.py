@@ -61,7 +61,7 @@ def test_others_end_when_the_first_is_killed() -> None:
     first = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True
     )
-    assert first.stdout is not None and first.stdout.readline() == "met\n"
+    assert first.stdout is not None and "met\n" in first.stdout  # some versions of gloo print before
     others = psutil.Process(first.pid).children(recursive=True)
     assert others
     first.kill()
