@@ -23,7 +23,7 @@ from accel_micro.explain.aligning import Group, framework_groups, op_groups, val
 from accel_micro.explain.capture import Capture
 from accel_micro.explain.clocks import slowness
 from accel_micro.explain.closing import closure, predicted
-from accel_micro.explain.contributing import contribution, judged, serial
+from accel_micro.explain.contributing import contribution, judged, least_of, serial
 from accel_micro.explain.explanation import ALPHA, Explanation, Interval
 from accel_micro.explain.overlap import by_two_clocks
 from accel_micro.stats.judging import FEWEST, judge
@@ -74,7 +74,10 @@ def explain(baseline: Capture, contender: Capture, *, interleaved: bool = False)
         found = by_two_clocks(sides, groups, totals)
     else:
         found = serial(sides, groups, totals)
-    others = [contribution(g, [values(g, i, s) for i, s in enumerate(sides)], [0.0, 0.0]) for g in candidates]
+    others = [
+        contribution(g, [values(g, i, s) for i, s in enumerate(sides)], [0.0, 0.0], least=least_of(totals))
+        for g in candidates
+    ]
     pieces = judged(found, others, totals)
     differs = verdict.kind in ("regression", "improvement")
     left = next(each for each in pieces if each.group.kind == "unexplained")

@@ -22,7 +22,9 @@ def serial(
     """Each group's own difference, and what the groups leave."""
     of_groups = [[values(group, i, side) for i, side in enumerate(sides)] for group in groups]
     found = [
-        contribution(group, value, [noise(group, i, side) for i, side in enumerate(sides)])
+        contribution(
+            group, value, [noise(group, i, side) for i, side in enumerate(sides)], least=least_of(totals)
+        )
         for group, value in zip(groups, of_groups, strict=True)
     ]
     left = [
@@ -32,10 +34,22 @@ def serial(
     return [*found, contribution(Group("unexplained", "unexplained"), left, [0.0, 0.0])]
 
 
+def least_of(totals: Sequence[Sequence[float]]) -> float:
+    """Seconds that are too few to matter: a contribution is significant from as many on."""
+    return TOLERANCE * fmean(totals[0])
+
+
 def contribution(
-    group: Group, value: Sequence[Sequence[float]], scatter: Sequence[float], difference: float | None = None
+    group: Group,
+    value: Sequence[Sequence[float]],
+    scatter: Sequence[float],
+    difference: float | None = None,
+    least: float | None = None,
 ) -> Contribution:
-    """A difference of means with Welch's interval. `q_value` holds the p-value as yet."""
+    """A difference of means with Welch's interval. `q_value` holds the p-value as yet.
+
+    With `least`, seconds that are too few to matter, it is that of the ratio.
+    """
     means = [fmean(value[0]), fmean(value[1])]
     middle = means[0] - means[1] if difference is None else difference
     counts = [len(value[0]), len(value[1])]
@@ -48,22 +62,23 @@ def contribution(
     found = with_error(
         Contribution(group, means[0], means[1], Interval(middle, middle, middle), 1.0), parts, counts
     )
-    if difference is None and min(map(min, value)) > _UNSEEN:
-        return replace(found, q_value=_of_logarithms(found, value, scatter))
-    return found
+    return found if least is None else replace(found, q_value=_of_ratio(found, value, scatter, least))
 
 
-def _of_logarithms(found: Contribution, value: Sequence[Sequence[float]], scatter: Sequence[float]) -> float:
-    """The p-value of a group's ratio, which is what is tested where every process spent time in it.
+def _of_ratio(
+    found: Contribution, value: Sequence[Sequence[float]], scatter: Sequence[float], least: float
+) -> float:
+    """The p-value of a group's ratio, by the logarithms of its seconds, those below `least` taken as that.
 
     A machine's speed multiplies times. With four processes a side of which two are 1.8 times as slow, an op eight times
     slower is significant by logarithms and not by seconds (ten of ten simulated pairs, and none). Nothing is called
     more certain than its interval: where that holds 0, the larger p-value counts.
     """
-    logarithms = [[math.log(each) for each in side] for side in value]
+    own = [[max(each, least) for each in side] for side in value]
+    logarithms = [[math.log(each) for each in side] for side in own]
     parts = [
-        max(variance(side), noise / fmean(own) ** 2) / len(side)
-        for side, own, noise in zip(logarithms, value, scatter, strict=True)
+        max(variance(logs), noise / fmean(side) ** 2) / len(side)
+        for logs, side, noise in zip(logarithms, own, scatter, strict=True)
     ]
     middle = fmean(logarithms[0]) - fmean(logarithms[1])
     p_value, _ = _welch(middle, parts, [len(side) for side in value])

@@ -127,10 +127,26 @@ def test_a_machine_of_two_speeds_alone_makes_nothing_significant(seed: int) -> N
     st.lists(st.floats(1e-6, 1e-2), min_size=4, max_size=4),
 )
 def test_no_p_value_says_more_than_its_interval(ones: list[float], others: list[float]) -> None:
-    found = contribution(Group("op", "mm"), [ones, others], [0.0, 0.0])
+    found = contribution(Group("op", "mm"), [ones, others], [0.0, 0.0], least=1e-4)
     holds_zero = found.seconds.low < 0 < found.seconds.high
     assert found.q_value is not None
     assert not holds_zero or found.q_value >= 1 - CONFIDENCE
+
+
+def test_a_group_that_one_side_lacks_is_significant_however_the_other_s_processes_scatter() -> None:
+    """As read of a module with 5 ms of Python in two thirds of its processes' usual time, on a busy machine."""
+    read = [1135.6e-6, 677.4e-6, 963.4e-6, 1124.2e-6]
+    for lacking in ([0.0] * 4, [0.3e-6, 0.0, 2.9e-6, 0.01e-6]):
+        found = contribution(
+            Group("framework", "Python in Sleepy 3"), [read, lacking], [0.0, 0.0], least=30e-6
+        )
+        assert found.q_value is not None and found.q_value < 5e-4
+        assert found.seconds.low > 0
+
+
+def test_a_group_that_takes_no_time_worth_naming_has_no_difference() -> None:
+    found = contribution(Group("op", "mm"), [[1e-6] * 4, [9e-6] * 4], [0.0, 0.0], least=30e-6)
+    assert found.q_value == 1.0
 
 
 def test_python_in_a_module_is_a_group_of_its_own() -> None:
