@@ -139,7 +139,7 @@ def _best_rate(device: Device, call: Call, amount: float) -> float | None:
             return amount / _shortest(device, queue)
         except QueueTooShort:
             pass
-    if device.asynchronous and not device.on_cpu:
+    if not device.on_cpu:
         return _rate_of_slope(device, call, amount)
     calls = max(1, round(_BLOCK_SECONDS / once))
     reference = full_speed.establish(full_speed.host_key(), device.probe_host_speed, device.now)
@@ -155,8 +155,8 @@ def _best_rate(device: Device, call: Call, amount: float) -> float | None:
         waited = max(0.0, device.waited_seconds() - waited) / lasted
         # A peak seen in a slow moment would call honest results impossible: take it to full speed, never below.
         speed = min(1.0, max(before, device.probe_host_speed()) / reference)
-        rate = amount * calls / lasted / (speed if device.on_cpu else 1.0)
-        if not device.on_cpu or waited <= LITTLE_WAITING:
+        rate = amount * calls / lasted / speed
+        if waited <= LITTLE_WAITING:
             clean = max(clean, rate)
         else:  # as off samples, but for what a block of two milliseconds cannot tell
             disturbed = max(disturbed, rate / (1.0 - min(share_taken_off(waited, own), _MOST_TAKEN_OFF)))
