@@ -2,7 +2,7 @@
 
 It runs what is registered once and then refuses more, so all cases are points of one axis of one benchmark. CUPTI reads
 each call in the same process right before. Its own limit for a point is cut from 15 seconds to 3; the rest is default.
-A last argument `brief` cuts further.
+A last argument `brief` cuts further. Cases that would begin after the seconds given are skipped, and not written.
 """
 
 import json
@@ -37,8 +37,9 @@ def read_states(result: Mapping[str, Any]) -> dict[int, dict[str, float]]:
 
 
 def main() -> None:
-    """Read the cases of a file, and write what was read of each to another."""
-    device, todo, done, *brief = sys.argv[1:]
+    """Read the cases of a file for as many seconds as given, and write what was read of each to another."""
+    begun = perf_counter()
+    device, todo, done, seconds, *brief = sys.argv[1:]
     import torch
     from cuda import bench
 
@@ -55,8 +56,11 @@ def main() -> None:
     def case(state: Any) -> None:
         number = state.get_int64("case")
         name, direction, dtype, shape = keys[number]
-        facts[number] = {}
         start = perf_counter()
+        if start > begun + float(seconds):
+            state.skip("no time is left")
+            return
+        facts[number] = {}
         try:
             with (
                 stream_of(state),

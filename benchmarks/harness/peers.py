@@ -32,7 +32,7 @@ BUDGET_SECONDS = 300.0
 
 _AGREEMENT = 0.15
 _NVBENCH_SHARE = 0.2
-_NVBENCH_START_SECONDS = 25.0
+_NVBENCH_LAST_SECONDS = 60.0  # for the case under way when its time is up, and to end
 _NVBENCH = "cuda.bench"
 
 Key = tuple[str, str, str, str]
@@ -49,7 +49,6 @@ class Effort:
             the GPU's clock up, so less than in a process of its own.
         together: harnesses between two readings of CUPTI.
         repeated_cases, repeats_share: how many cases are read again, and in what share of the whole time.
-        nvbench_seconds: that cuda.bench takes for a case.
     """
 
     brief: bool
@@ -58,11 +57,10 @@ class Effort:
     together: int
     repeated_cases: int
     repeats_share: float
-    nvbench_seconds: float
 
 
-WHOLE = Effort(False, None, 0.2, 1, 4, 0.35, 4.0)
-BRIEF = Effort(True, 0.15, 0.03, 3, 8, 0.14, 1.2)
+WHOLE = Effort(False, None, 0.2, 1, 4, 0.35)
+BRIEF = Effort(True, 0.15, 0.03, 3, 8, 0.14)
 
 
 @dataclass
@@ -260,16 +258,16 @@ def _read_nvbench(
     rows: list[Timed], by_name: Mapping[str, Key], device: str, budget: Budget, effort: Effort
 ) -> None:
     """As many of the cases as fit the time that is left, spread over the families as they came."""
-    fits = int((budget.left - _NVBENCH_START_SECONDS) / effort.nvbench_seconds)
-    wanted = [row for row in rows if row.readings][: max(3, fits)]
+    wanted = [row for row in rows if row.readings]
+    seconds = max(0.0, budget.left)
     if not wanted:
         return
     with tempfile.TemporaryDirectory() as name:
         todo, done = Path(name) / "cases.json", Path(name) / "read.json"
         todo.write_text(json.dumps([by_name[row.name] for row in wanted]), encoding="utf-8")
         command = [sys.executable, "-m", "benchmarks.harness.nvbench", device, str(todo), str(done)]
-        command += ["brief"] if effort.brief else []
-        limit = max(60.0, 1.5 * budget.left)
+        command += [f"{seconds:.1f}", *(["brief"] if effort.brief else [])]
+        limit = seconds + _NVBENCH_LAST_SECONDS
         try:
             ran = subprocess.run(
                 command, capture_output=True, text=True, timeout=limit, cwd=Path(__file__).parents[2]
@@ -282,7 +280,8 @@ def _read_nvbench(
             return
         read = json.loads(done.read_text(encoding="utf-8"))
     for row in wanted:
-        take_nvbench(row, read.get(row.name, {}))
+        if row.name in read:
+            take_nvbench(row, read[row.name])
 
 
 def take_nvbench(row: Timed, read: Mapping[str, Any]) -> None:

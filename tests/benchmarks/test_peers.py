@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -220,6 +221,50 @@ def test_what_cuda_bench_read_is_entered_with_its_own_witness() -> None:
     assert row.readings["cuda.bench, cold"].error == pytest.approx(0.5)
     assert row.readings["cuda.bench, cold"].error_in_regime == pytest.approx(0.0)
     assert row.refused == {"cuda.bench, batch": "it read nothing"}
+
+
+@pytest.mark.parametrize(("seconds", "begun"), [("60", {0, 1, 2}), ("0", set())])
+def test_cuda_bench_skips_what_begins_after_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: str, begun: set[int]
+) -> None:
+    skipped: list[str] = []
+
+    class State:
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        def get_int64(self, name: str) -> int:
+            return self.number
+
+        def get_stream(self) -> Any:
+            raise RuntimeError("no card")
+
+        def skip(self, reason: str) -> None:
+            skipped.append(reason)
+
+    def run_all(arguments: list[str]) -> None:
+        for number in range(3):
+            registered[0](State(number))
+        Path(arguments[arguments.index("--json") + 1]).write_text('{"benchmarks": [{"states": []}]}')
+
+    registered: list[Any] = []
+
+    def register(case: Any) -> Any:
+        registered.append(case)
+        return SimpleNamespace(add_int64_axis=lambda name, values: None)
+
+    bench = SimpleNamespace(register=register, run_all_benchmarks=run_all)
+    monkeypatch.setitem(sys.modules, "cuda", SimpleNamespace(bench=bench))
+    monkeypatch.setitem(sys.modules, "cuda.bench", bench)
+    keys = [("matmul.mm", "forward", "float32", f"m={size}") for size in (1, 2, 3)]
+    todo, done = tmp_path / "todo.json", tmp_path / "done.json"
+    todo.write_text(json.dumps(keys), encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["nvbench", "cuda", str(todo), str(done), seconds, "brief"])
+    nvbench.main()
+    read = json.loads(done.read_text(encoding="utf-8"))
+    assert set(read) == {" ".join(keys[number]) for number in begun}
+    assert all("no card" in one["refused"] for one in read.values())
+    assert skipped == ["no card"] * len(begun) + ["no time is left"] * (3 - len(begun))
 
 
 def test_the_table_has_a_row_for_each_harness_and_band(capsys: pytest.CaptureFixture[str]) -> None:
