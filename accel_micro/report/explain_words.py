@@ -42,8 +42,8 @@ def summary(e: Explanation) -> str:
             else ""
         )
         if not math.isfinite(e.speedup.high):
-            few = "which too few processes read for an interval"
-            return f"No difference shown yet: speedup {factor(e.speedup.value)}, {few}; {took}.{more}"
+            few = "read by too few processes for an interval, so no difference is shown yet"
+            return f"Speedup {factor(e.speedup.value)}, {few}; {took}.{more}"
         return f"No difference shown: speedup {factor(e.speedup.value)} {interval}; {took}.{more}"
     word = "faster" if e.difference > 0 else "slower"
     return f"The contender is {word}: speedup {factor(e.speedup.value)} {interval}; {took}."

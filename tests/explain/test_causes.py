@@ -47,6 +47,16 @@ def test_another_backend_of_convolutions() -> None:
     assert "regime switch" not in named(one, replace(other, readings=capture(slower={2: 9.0}).readings))
 
 
+@pytest.mark.parametrize(("backend", "tells"), [("Mkldnn", False), ("Slow2d", True)])
+def test_devices_of_two_kinds_have_other_backends_anyway(backend: str, tells: bool) -> None:
+    one = capture(slower={0: 9.0}, rows=rows(backend={0: backend}))
+    other = capture(rows=rows(backend={0: "Cudnn"}), device="cuda", setting="cuda batch=4")
+    found = named(one, other)
+    assert ("regime switch" in found) is tells
+    if tells:
+        assert str(found["regime switch"].setting) == "cpu batch=4 onednn=on"
+
+
 def test_denormals_where_they_cost_something() -> None:
     one = capture(slower={2: 6.0}, rows=rows(subnormal={2: 0.9}))
     found = named(one, capture())

@@ -83,7 +83,9 @@ def test_json_of_unknown_intervals_is_json() -> None:
 
 def test_a_single_process_has_no_interval_and_is_not_called_the_same() -> None:
     shown = text(explain(capture(processes=1, slower={0: 9.0}), capture(processes=1)), width=200)
-    assert "No difference shown yet: speedup 2.86×, which too few processes read for an interval; " in shown
+    assert (
+        "Speedup 2.86×, read by too few processes for an interval, so no difference is shown yet; " in shown
+    )
     assert re.search(r"About \d more process(es)? a side would decide it\.", shown) and "∞" not in shown
     assert "unexplained: no difference is shown that could be explained" in shown
 

@@ -21,19 +21,26 @@ from accel_micro.explain.setting import Setting
 _MEMORY_SHARE: Final = 0.6
 _SLOW_SHARE: Final = 0.25
 _SLOW_TIMES: Final = 2.0
+_WITHOUT_LIBRARY: Final = "Slow"
+"""How torch's own implementations of convolution begin (`Slow2d`, `SlowDilated3d`)."""
 _NAMED: Final = 3
 """Ops of a cause that its sentence names."""
 
 
 def regime_switch(e: Explanation) -> Iterator[Cause]:
-    """Convolutions run by another implementation on one side."""
+    """Convolutions run by another implementation on one side.
+
+    Devices of two kinds have different ones anyway: there it is named only where the slower side has no library for it.
+    """
     side = slower(e)
     capture = (e.baseline, e.contender)[side]
+    alike = e.baseline.device.partition(":")[0] == e.contender.device.partition(":")[0]
     known = {(row.phase, row.module): row.backend for row in e.baseline.rows if row.backend}
     changed: dict[tuple[str, str], int] = {}
     for row in e.contender.rows:
         before = known.get((row.phase, row.module))
-        if before and row.backend and before != row.backend:
+        slow = (before or "", row.backend)[side].startswith(_WITHOUT_LIBRARY)
+        if before and row.backend and before != row.backend and (alike or slow):
             changed[before, row.backend] = changed.get((before, row.backend), 0) + row.count
     pieces = worst(e, side, lambda row: bool(row.backend)) if changed else []
     if not pieces:
@@ -60,7 +67,7 @@ def library(backend: str) -> tuple[str, str]:
     for name, switch in (("Nnpack", "nnpack"), ("Mkldnn", "onednn")):
         if backend.startswith(name):
             return switch, "off"
-    return ("onednn", "on") if backend.startswith("Slow") else ("", "")
+    return ("onednn", "on") if backend.startswith(_WITHOUT_LIBRARY) else ("", "")
 
 
 def memory_bound(e: Explanation) -> Iterator[Cause]:
