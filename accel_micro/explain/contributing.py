@@ -10,7 +10,7 @@ from accel_micro.explain.aligning import Group, noise, values
 from accel_micro.explain.capture import Capture
 from accel_micro.explain.explanation import ALPHA, CONFIDENCE, TOLERANCE, Contribution, Interval
 from accel_micro.stats.contrast import student_quantile
-from accel_micro.stats.judging import q_values
+from accel_micro.stats.judging import FEWEST, q_values
 
 _UNSEEN: Final = 1e-15
 """Seconds below what any clock shows, or as a share what a number of 64 bits does not tell from none."""
@@ -48,14 +48,15 @@ def contribution(
 ) -> Contribution:
     """A difference of means with Welch's interval. `q_value` holds the p-value as yet.
 
+    As with whole steps, fewer than three processes on a side do not show how processes differ: no interval, p is 1.
     With `least`, seconds that are too few to matter, it is that of the ratio.
     """
     means = [fmean(value[0]), fmean(value[1])]
     middle = means[0] - means[1] if difference is None else difference
     counts = [len(value[0]), len(value[1])]
-    if min(counts) < 2:
+    if min(counts) < FEWEST:
         return Contribution(group, means[0], means[1], Interval(middle, -math.inf, math.inf), 1.0)
-    # Two processes can agree by luck, but not better than the scatter of their steps lets them.
+    # A few processes can agree by luck, but not better than the scatter of their steps lets them.
     parts = [
         max(variance(each), noise) / count for each, noise, count in zip(value, scatter, counts, strict=True)
     ]

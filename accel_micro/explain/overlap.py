@@ -10,6 +10,7 @@ from accel_micro.explain.aligning import Group, rows_of, values
 from accel_micro.explain.capture import Capture
 from accel_micro.explain.contributing import contribution, serial, with_error
 from accel_micro.explain.explanation import Contribution, Interval
+from accel_micro.stats.judging import FEWEST
 
 _RESAMPLES: Final = 40
 _RESAMPLED_ORDERS: Final = 8
@@ -30,7 +31,7 @@ def by_two_clocks(
     generator = np.random.default_rng(1)
     counts = [len(side.readings) for side in sides]
     drawn = []
-    for _ in range(_RESAMPLES if min(counts) > 1 else 0):
+    for _ in range(_RESAMPLES if min(counts) >= FEWEST else 0):
         chosen = [list(generator.integers(count, size=count)) for count in counts]
         drawn.append(clocks.shapley(_merged(sides, inside, chosen), len(inside), _RESAMPLED_ORDERS))
     # A bootstrap of n values has (n − 1) ÷ n of their variance.

@@ -330,6 +330,19 @@ def test_processes_of_one_speed_are_all_explained() -> None:
     assert not any("are explained" in note for note in e.notes)
 
 
-def test_two_processes_have_no_verdict() -> None:
-    e = explain(capture(processes=1), capture(processes=1, slower={0: 3.0}))
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_parts_of_fewer_than_three_processes_have_no_verdict_as_the_whole_has_none(
+    processes: int, device: str
+) -> None:
+    device_seconds = 1e-3 if device == "cuda" else None
+    made = [row(n, device_seconds=device_seconds) for n in range(len(LAYERS))]
+    sides = [
+        capture(processes=processes, noise=0.01, seed=seed, slower=slower, rows=made, device=device)
+        for seed, slower in ((1, {}), (2, {0: 30.0}))
+    ]
+    e = explain(*sides)
     assert not e.significant and any("fewer than three" in note for note in e.notes)
+    assert all(math.isinf(each.seconds.high) for each in e.contributions)
+    assert not e.differs
+    assert explain(*(replace(side, readings=3 * side.readings) for side in sides)).significant
