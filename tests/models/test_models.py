@@ -102,7 +102,9 @@ def test_the_large_ones_train_too(name: str) -> None:
     model = build(name)
     batch = model.batch(2)
     before = state(model)
-    torch.manual_seed(0)  # efficientnet_b0 leaves blocks out by chance, and a block that no image went through stays
+    torch.manual_seed(
+        0
+    )  # efficientnet_b0 leaves blocks out by chance, and a block that no image went through stays
     assert bool(torch.isfinite(model.training_step(batch)))
     after = state(model)
     changed = [key for key in before if not torch.equal(before[key], after[key])]
