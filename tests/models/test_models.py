@@ -102,9 +102,8 @@ def test_the_large_ones_train_too(name: str) -> None:
     model = build(name)
     batch = model.batch(2)
     before = state(model)
-    torch.manual_seed(
-        0
-    )  # efficientnet_b0 leaves blocks out by chance, and a block that no image went through stays
+    # efficientnet_b0 leaves blocks out by chance, and a block that no image went through stays as it was.
+    torch.manual_seed(0)
     assert bool(torch.isfinite(model.training_step(batch)))
     after = state(model)
     changed = [key for key in before if not torch.equal(before[key], after[key])]
