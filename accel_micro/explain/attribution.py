@@ -74,8 +74,9 @@ def explain(baseline: Capture, contender: Capture, *, interleaved: bool = False)
         found = by_two_clocks(sides, groups, totals)
     else:
         found = serial(sides, groups, totals)
+    least = least_of(totals)
     others = [
-        contribution(g, [values(g, i, s) for i, s in enumerate(sides)], [0.0, 0.0], least=least_of(totals))
+        contribution(g, [values(g, i, s) for i, s in enumerate(sides)], [0.0, 0.0], least=least)
         for g in candidates
     ]
     pieces = judged(found, others, totals)

@@ -21,10 +21,9 @@ def serial(
 ) -> list[Contribution]:
     """Each group's own difference, and what the groups leave."""
     of_groups = [[values(group, i, side) for i, side in enumerate(sides)] for group in groups]
+    least = least_of(totals)
     found = [
-        contribution(
-            group, value, [noise(group, i, side) for i, side in enumerate(sides)], least=least_of(totals)
-        )
+        contribution(group, value, [noise(group, i, side) for i, side in enumerate(sides)], least=least)
         for group, value in zip(groups, of_groups, strict=True)
     ]
     left = [
@@ -35,7 +34,7 @@ def serial(
 
 
 def least_of(totals: Sequence[Sequence[float]]) -> float:
-    """Seconds that are too few to matter: a contribution is significant from as many on."""
+    """Seconds that are too few to matter: a contribution is significant when it is larger."""
     return TOLERANCE * fmean(totals[0])
 
 
@@ -117,6 +116,7 @@ def judged(
     """
     means = [fmean(side) for side in totals]
     mean = _logarithmic_mean(*means)
+    least = least_of(totals)
     chosen = {(each.group.phase, each.group.rows) for each in others}
     split = [
         n
@@ -130,7 +130,7 @@ def judged(
             each,
             factor=math.exp(each.seconds.value / mean),
             q_value=adjusted.get(n),
-            significant=adjusted.get(n, 1.0) <= ALPHA and abs(each.seconds.value) > TOLERANCE * means[0],
+            significant=adjusted.get(n, 1.0) <= ALPHA and abs(each.seconds.value) > least,
         )
         for n, each in enumerate(found)
     ]

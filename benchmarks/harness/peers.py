@@ -259,9 +259,9 @@ def _read_nvbench(
 ) -> None:
     """As many of the cases as fit the time that is left, spread over the families as they came."""
     wanted = [row for row in rows if row.readings]
-    seconds = max(0.0, budget.left)
     if not wanted:
         return
+    seconds = max(0.0, budget.left)
     with tempfile.TemporaryDirectory() as name:
         todo, done = Path(name) / "cases.json", Path(name) / "read.json"
         todo.write_text(json.dumps([by_name[row.name] for row in wanted]), encoding="utf-8")

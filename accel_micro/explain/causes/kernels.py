@@ -38,10 +38,9 @@ def regime_switch(e: Explanation) -> Iterator[Cause]:
     known = {(row.phase, row.module): row.backend for row in e.baseline.rows if row.backend}
     changed: dict[tuple[str, str], int] = {}
     for row in e.contender.rows:
-        before = known.get((row.phase, row.module))
-        slow = (before or "", row.backend)[side].startswith(_WITHOUT_LIBRARY)
-        if before and row.backend and before != row.backend and (alike or slow):
-            changed[before, row.backend] = changed.get((before, row.backend), 0) + row.count
+        pair = known.get((row.phase, row.module), ""), row.backend
+        if all(pair) and pair[0] != pair[1] and (alike or pair[side].startswith(_WITHOUT_LIBRARY)):
+            changed[pair] = changed.get(pair, 0) + row.count
     pieces = worst(e, side, lambda row: bool(row.backend)) if changed else []
     if not pieces:
         return
