@@ -165,7 +165,7 @@ def read_kernels(device_name: str, budget_seconds: float, tell: Told) -> list[Ti
                 for _ in range(20):
                     call()
                 cupti = Cupti(device, call)
-                regimes = {"queued": cupti.queued(), "cold": cupti.cold()}
+                regimes = {"queued": cupti.queued, "cold": cupti.cold}
                 read_case(row, watches, call, cupti.plain, regimes)
             except RuntimeError as error:  # one case must not end the rest
                 tell(f"truth: {name}: {first_line(error)}")

@@ -139,16 +139,11 @@ def _cuda_case(
 ) -> Timed:
     row = Timed(" ".join(key))
     with _on_cuda(key, classes, device_name, effort) as (device, call, cupti):
-        regimes: dict[str, float] = {}
-        for name, read in (("queued", cupti.queued), ("cold", cupti.cold)):
-            with contextlib.suppress(
-                RuntimeError, ValueError
-            ):  # no memory to flush with, or the profiler saw nothing
-                regimes[name] = read()
         mine, watches = _watches(device, budget_seconds, effort)
+        regimes = {"queued": cupti.queued, "cold": cupti.cold}
         read_case(row, watches, call, cupti.plain, regimes, effort.together)
         row.unit_seconds = median(one.truth for one in row.readings.values()) / max(1.0, cupti.kernels)
-        row.facts = {"kernels": cupti.kernels, **regimes, **mine.facts}
+        row.facts |= {"kernels": cupti.kernels, **mine.facts}
     return row
 
 

@@ -30,7 +30,9 @@ def test_a_harness_that_raises_costs_itself_alone() -> None:
         Stopwatch("graph", "", failing, "queued"),
         Stopwatch("cold", "", lambda call: 24e-6, "cold"),
     ]
-    read_case(row, watches, lambda: None, lambda: next(truths), {"queued": 9e-6, "cold": 20e-6})
+    states = {"queued": lambda: 9e-6, "cold": lambda: 20e-6, "unseen": lambda: failing(None)}
+    read_case(row, watches, lambda: None, lambda: next(truths), states)
+    assert row.facts == {"queued": 9e-6, "cold": 20e-6}
     assert row.refused == {"graph": "RuntimeError: cannot be captured"}
     assert row.readings["first"].truth == pytest.approx(10.1e-6)
     assert row.readings["cold"].truth == pytest.approx(10.2e-6)
@@ -125,6 +127,28 @@ def test_who_read_while_the_work_itself_changed_reads_again() -> None:
     found = {one.harness: one for one in errors([again], KERNELS, ["steady", "never"])}
     assert (found["steady"].cases, found["steady"].unsteady) == (1, 0)
     assert (found["never"].cases, found["never"].unsteady) == (0, 1)
+
+
+def test_the_state_in_which_a_harness_calls_is_read_right_behind_it() -> None:
+    row = Timed("a.x", 10e-6)
+    order: list[str] = []
+    queued = iter([12e-6, 9e-6, 9.1e-6])  # the first reading brings the faster of two speeds about
+
+    def read(name: str, seconds: float) -> Stopwatch:
+        return Stopwatch(
+            name, "", lambda call: order.append(name) or seconds, "queued" if name == "ours" else ""
+        )
+
+    def witness() -> float:
+        order.append("queued")
+        return next(queued)
+
+    watches = [read("ours", 9.0e-6), read("other", 20e-6)]
+    read_case(row, watches, lambda: None, lambda: 10e-6, {"queued": witness}, together=2)
+    assert order == ["queued", "ours", "queued", "ours", "queued", "other"]
+    assert row.readings["ours"].regime == pytest.approx(9.05e-6)
+    assert row.readings["other"].regime == 0.0
+    assert row.facts == {"queued": 12e-6}
 
 
 @pytest.mark.usefixtures("no_gpu")
