@@ -1,7 +1,7 @@
 """Does the sum of the parts reach the measured step? In place, and with replays in place of that."""
 
 import math
-from statistics import fmean, variance
+from statistics import fmean, median, variance
 
 from accel_micro.explain import clocks
 from accel_micro.explain.capture import Capture
@@ -22,14 +22,22 @@ def closure(capture: Capture) -> Closure:
         )
     steps = capture.step_seconds
     replayed = _replayed(capture)
-    host = [reading.host_seconds for reading in capture.readings if reading.host_seconds is not None]
-    device = [reading.device_seconds for reading in capture.readings if reading.device_seconds is not None]
+    host = [
+        each.host_seconds / each.step_seconds for each in capture.readings if each.host_seconds is not None
+    ]
+    device = [
+        each.device_seconds / each.step_seconds
+        for each in capture.readings
+        if each.device_seconds is not None
+    ]
     return Closure(
         Interval(middle, middle - half, middle + half),
         None if replayed is None else replayed[0] / steps,
         None if replayed is None else replayed[1] / steps,
-        fmean(host) / steps if host else None,
-        fmean(device) / steps if device else None,
+        median(host)
+        if host
+        else None,  # of blocks of their own: the host may have changed its speed before them
+        median(device) if device else None,
     )
 
 

@@ -96,6 +96,7 @@ def _merged(
         gaps = np.mean([side.readings[r].gaps for r in chosen], axis=0)
         slower = fmean(clocks.slowness(side, side.readings[r]) for r in chosen)
         tails.append(fmean(side.readings[r].tail_seconds for r in chosen) / side.batch)
+        queued = any(row.device_seconds is not None for row in side.rows)  # else nobody waits for its numbers
         for place, n in enumerate(side.sequence):
             row = side.rows[n]
             called = row.host_seconds(float(ops[n]) / row.count)
@@ -106,7 +107,7 @@ def _merged(
             columns["call"].append(called / side.batch)
             columns["gap"].append(float(gaps[n]) / row.count / side.batch)
             columns["device"].append(slower * (row.device_seconds or 0.0) / side.batch)
-            columns["wait"].append(row.waits)
+            columns["wait"].append(queued and row.waits)
     order = np.argsort(columns["place"], kind="stable")
     taken = {name: np.array(values)[order] for name, values in columns.items()}
     return clocks.Merged(

@@ -3,11 +3,14 @@
 python -m benchmarks.harness explain same --repeats 20       # the same setting against itself
 python -m benchmarks.harness explain closure                 # parts ÷ step, of each network and batch
 python -m benchmarks.harness explain onednn --models resnet18,mobilenet_v2     # measured and predicted speedup
+python -m benchmarks.harness explain pairs --folder captures   # the same of an accelerator and its host, from captures
 """
 
 import argparse
 from collections.abc import Sequence
-from statistics import median
+from itertools import groupby
+from pathlib import Path
+from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,7 +22,7 @@ SMALL = "mnist,vae,lstm,encoder,resnet18,mobilenet_v2,squeezenet1_0,alexnet"
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    command.add_argument("what", choices=("same", "closure", "onednn"))
+    command.add_argument("what", choices=("same", "closure", "onednn", "pairs"))
     command.add_argument("--models", default="")
     command.add_argument("--batches", default="4")
     command.add_argument("--device", default="cpu")
@@ -28,17 +31,20 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--repeats", type=int, default=20, help="of the same against itself")
     command.add_argument("--budget", type=float, default=3.0, help="seconds of blocks in a process")
     command.add_argument("--replay", type=float, default=8.0, help="seconds of replays, once a side")
+    command.add_argument("--folder", type=Path, default=Path(), help="of captures, for pairs")
     command.set_defaults(run=explain)
 
 
 def explain(options: argparse.Namespace) -> None:
-    """One of the three."""
+    """One of the four."""
     models = [name for name in options.models.split(",") if name]
     batches = [int(batch) for batch in options.batches.split(",")]
     if options.what == "same":
         _same(options, models or ["mnist"], batches)
     elif options.what == "closure":
         _closure(options, models or SMALL.split(","), batches)
+    elif options.what == "pairs":
+        _pairs(options.folder)
     else:
         _onednn(options, models or ["resnet18", "mobilenet_v2"], batches)
 
@@ -126,3 +132,57 @@ def _onednn(options: argparse.Namespace, models: Sequence[str], batches: Sequenc
                 f"closures {_closures(found)}, unexplained {left}",
                 flush=True,
             )
+
+
+def _pairs(folder: Path) -> None:
+    """Of each network and batch the accelerator against the CPU, then its batches against the smallest.
+
+    Predicted ÷ measured, where the prediction is by the parts of both sides; the accelerator's device seconds, by its
+    ops together and by its profiler of whole steps; and whether `launch-bound` is named.
+    """
+    from accel_micro.explain.file import read
+
+    captures = sorted((read(path) for path in folder.glob("*.json")), key=lambda one: (one.model, one.batch))
+    errors: dict[str, list[float]] = {"accelerator against CPU": [], "batches on the accelerator": []}
+    for model, group in groupby(captures, key=lambda one: one.model):
+        each = list(group)
+        on_cpu = [one for one in each if one.device == "cpu"]
+        on_device = [one for one in each if one.device != "cpu"]
+        for one in on_device:
+            errors["accelerator against CPU"] += [_pair(cpu, one) for cpu in on_cpu if cpu.batch == one.batch]
+        for one in on_device[1:]:
+            ratio = _predicted(on_device[0], one)
+            errors["batches on the accelerator"].append(ratio)
+            print(f"{model} {on_device[0].batch} against {one.batch}: predicted ÷ measured {ratio:.3f}")
+    for name, ratios in errors.items():
+        if ratios:
+            off = [100 * abs(ratio - 1) for ratio in ratios]
+            print(f"{name}: {len(off)}, {median(off):.1f} % off at the median, {max(off):.0f} % at worst")
+
+
+def _pair(cpu: "Capture", one: "Capture") -> float:
+    """Printed in a line; returns predicted ÷ measured."""
+    from accel_micro.explain.causes import causes
+
+    found, ratio = _explained((cpu, one)), _predicted(cpu, one)
+    speedup, closure = found.speedup, found.closures[1]
+    busy = 100 * (closure.device or 0.0) if closure else 0.0
+    enqueued = fmean(reading.host_seconds or 0.0 for reading in one.readings)
+    by_ops = sum((row.device_seconds or 0.0) * row.count for row in one.rows)
+    by_profiler = one.readings[0].device_seconds or float("nan")
+    named = ", ".join(dict.fromkeys(cause.name for cause in causes(found)))
+    print(
+        f"{one.model} {one.batch}: step {1e3 * one.step_seconds:.4g} ms, enqueued {1e3 * enqueued:.4g}, device "
+        f"{1e3 * by_ops:.4g} ({by_ops / by_profiler:.3f} of the profiler's), busy for {busy:.0f} %; speedup "
+        f"{speedup.value:.4g} ({speedup.low:.4g} to {speedup.high:.4g}), predicted ÷ measured {ratio:.3f}, "
+        f"{len(cpu.readings)} and {len(one.readings)} processes; {named or 'no cause'}",
+        flush=True,
+    )
+    return ratio
+
+
+def _predicted(one: "Capture", other: "Capture") -> float:
+    """Of the ratio of their steps: predicted by the parts in place ÷ measured."""
+    from accel_micro.explain.closing import closure
+
+    return closure(one).in_place.value / closure(other).in_place.value

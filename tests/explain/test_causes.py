@@ -65,6 +65,13 @@ def test_denormals_where_they_cost_something() -> None:
     assert "denormal numbers" not in named(capture(slower={0: 6.0}, rows=rows(subnormal={2: 0.9})), capture())
 
 
+@pytest.mark.parametrize(("number", "told"), [(3, False), (4, True)])
+def test_denormals_of_the_lesser_part_of_a_group_are_not_its_cause(number: int, told: bool) -> None:
+    one_group = {"op": {4: LAYERS[3][0]}}  # rows 3 and 4, of 2 and 8 ms
+    one = capture(slower={3: 6.0, 4: 6.0}, rows=rows(**one_group, subnormal={number: 0.9}))
+    assert ("denormal numbers" in named(one, capture(rows=rows(**one_group)))) is told
+
+
 def test_an_optimizer_of_many_calls() -> None:
     made = [*capture().rows[:-1], row(5, count=900, op="aten.addcdiv_.default")]
     one = capture(slower={5: 15.0}, rows=made)

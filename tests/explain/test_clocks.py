@@ -1,6 +1,7 @@
 """Two clocks: host and device, played; and contributions where they overlap."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,23 @@ def test_shapley_contributions_add_up_where_host_and_device_overlap() -> None:
     assert e.closures[0] is not None and e.closures[0].in_place.value == pytest.approx(1.0)
     ops = sum(c.seconds.value for c in e.contributions if c.group.kind == "op")
     assert ops == pytest.approx(e.difference, rel=0.15)  # the framework hides behind a busy device
+
+
+def test_numbers_that_a_cpu_hands_out_make_no_gpu_wait() -> None:
+    """The steps of an optimizer are counted on the CPU, and read one by one."""
+    asking = capture(rows=[*capture().rows[:-1], row(5, op="aten._local_scalar_dense.default")])
+    gpu = on_gpu(0.02e-3, 0.5e-3)
+    with_them, without = explain(asking, gpu), explain(capture(), gpu)
+    assert [c.seconds.value for c in with_them.contributions] == pytest.approx(
+        [c.seconds.value for c in without.contributions]
+    )
+
+
+def test_a_process_whose_host_was_faster_while_it_only_enqueued_does_not_decide() -> None:
+    one = on_gpu(0.5e-3, 0.05e-3)
+    first = replace(one.readings[0], host_seconds=one.readings[0].host_seconds * 0.1)
+    found = explain(replace(one, readings=(first, *one.readings[1:])), one).closures[0]
+    assert found is not None and found.host == pytest.approx(1.0)
 
 
 def test_a_cpu_against_a_gpu() -> None:

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterator
-from statistics import median
+from itertools import compress
+from statistics import fmean, median
 from typing import Final
 
 from accel_micro.explain.aligning import rows_of
-from accel_micro.explain.capture import Capture
+from accel_micro.explain.capture import Capture, Row
 from accel_micro.explain.causes.cause import (
     SIDES,
     Cause,
@@ -16,10 +17,11 @@ from accel_micro.explain.causes.cause import (
     slower,
     worst,
 )
-from accel_micro.explain.explanation import Explanation
+from accel_micro.explain.explanation import Contribution, Explanation
 from accel_micro.explain.setting import Setting
 
 _DENORMAL_SHARE: Final = 1e-3
+_MOST_OF_A_GROUP: Final = 0.5
 _CLASSES: Final = (
     (1e-12, "float64"), (1e-5, "float32"), (1.5e-3, "TF32 or float16"), (3e-2, "bfloat16"), (math.inf, "less than that")
 )  # fmt: skip
@@ -51,7 +53,9 @@ def denormals(e: Explanation) -> Iterator[Cause]:
     """Numbers too small for the format, which processors handle slowly."""
     side = slower(e)
     capture = (e.baseline, e.contender)[side]
-    pieces = worst(e, side, lambda row: row.subnormal > _DENORMAL_SHARE)
+    pieces = [
+        each for each in worst(e, side, _has_denormals) if _denormal_share(each, side, capture) > _MOST_OF_A_GROUP
+    ]  # fmt: skip
     if not pieces or capture.device != "cpu":
         return
     share, module = max(
@@ -68,6 +72,17 @@ def denormals(e: Explanation) -> Iterator[Cause]:
         None if setting.switches.get("flush_denormal") == "on" else setting.changed(flush_denormal="on"),
         seconds,
     )
+
+
+def _has_denormals(row: Row) -> bool:
+    return row.subnormal > _DENORMAL_SHARE
+
+
+def _denormal_share(piece: Contribution, side: int, capture: Capture) -> float:
+    """Of what a group takes, by the ops that handle such numbers: Adam has a few in a layer that hardly learns."""
+    seconds = [fmean(reading.ops[n] for reading in capture.readings) for n in piece.group.rows[side]]
+    slow = [_has_denormals(capture.rows[n]) for n in piece.group.rows[side]]
+    return sum(compress(seconds, slow)) / (sum(seconds) or 1.0)
 
 
 def precision(e: Explanation) -> Iterator[Cause]:
