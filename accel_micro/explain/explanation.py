@@ -12,6 +12,8 @@ TOLERANCE: Final = 0.01
 CONFIDENCE: Final = 0.95
 CLOSED: Final = (0.85, 1.15)
 """Bounds of a closure between which a side counts as explained (proposed; a good model of ops reaches 5 to 12 %)."""
+MOST_LEFT: Final = 0.2
+"""Share of the difference from which on what is left over is too much."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,11 @@ class Closure:
     host: float | None = None
     device: float | None = None
 
+    @property
+    def is_certain(self) -> bool:
+        """The parts add up to the step, and the interval leaves no doubt about it."""
+        return CLOSED[0] <= self.in_place.low and self.in_place.high <= CLOSED[1]
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -87,11 +94,8 @@ class Explanation:
     @property
     def is_closed(self) -> bool:
         """Both sides close, and little of the difference is left over."""
-        closed = all(
-            closure is not None and CLOSED[0] <= closure.in_place.low and closure.in_place.high <= CLOSED[1]
-            for closure in self.closures
-        )
-        return closed and self.unexplained is not None and self.unexplained < 0.2
+        certain = all(closure is not None and closure.is_certain for closure in self.closures)
+        return certain and self.unexplained is not None and self.unexplained < MOST_LEFT
 
     @property
     def significant(self) -> tuple[Contribution, ...]:

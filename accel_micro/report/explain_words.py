@@ -5,7 +5,7 @@ from typing import Final
 
 from accel_micro.explain.batches import Fit, Tried
 from accel_micro.explain.capture import Capture
-from accel_micro.explain.explanation import Closure, Contribution, Explanation
+from accel_micro.explain.explanation import MOST_LEFT, Closure, Contribution, Explanation
 from accel_micro.explain.setting import shown
 from accel_micro.report import units
 from accel_micro.report.words import clean, count
@@ -136,8 +136,16 @@ def left(e: Explanation) -> str:
     if e.unexplained is None:
         return "unexplained: no difference is shown that could be explained"
     text = f"unexplained {100 * e.unexplained:.0f} % of the difference"
-    if not e.is_closed:
-        text += ": take the rest as hints, the parts do not add up well enough to call it explained"
+    if e.unexplained >= MOST_LEFT:
+        return f"{text}, which is much: take the rest as hints"
+    open_sides = [
+        name
+        for name, each in zip(("baseline", "contender"), e.closures, strict=True)
+        if each is None or not each.is_certain
+    ]
+    if open_sides:
+        whose, its = (f"the {open_sides[0]}", "its") if len(open_sides) == 1 else ("both sides", "their")
+        text += f", but take the parts of {whose} as hints: it is not certain that they add up to {its} step"
     return text
 
 

@@ -131,3 +131,20 @@ def test_an_op_that_differs_in_steps_that_were_not_shown_to_is_told_too() -> Non
     )
     nothing = tuple(replace(each, significant=False) for each in e.contributions)
     assert words.which_build(replace(open_, contributions=nothing)) == ""
+
+
+def test_what_is_left_over_says_which_side_does_not_add_up() -> None:
+    slow, fast = capture(slower={4: 3.0}), capture()
+    assert words.left(explain(slow, fast)) == "unexplained 0 % of the difference"
+    unsteady = (
+        *(
+            replace(r, steps=(k * r.steps[0],) * 3)
+            for k, r in zip((0.7, 1.0, 1.3), fast.readings, strict=False)
+        ),
+    )
+    one = words.left(explain(slow, replace(fast, readings=unsteady)))
+    assert one.endswith(
+        "take the parts of the contender as hints: it is not certain that they add up to its step"
+    )
+    much = words.left(explain(capture(slower={4: 3.0}, unexplained=20e-3), fast))
+    assert "which is much" in much
