@@ -134,14 +134,10 @@ def test_an_op_that_differs_in_steps_that_were_not_shown_to_is_told_too() -> Non
 
 
 def test_what_is_left_over_says_which_side_does_not_add_up() -> None:
-    slow, fast = capture(slower={4: 3.0}), capture()
+    slow, fast = capture(slower={4: 10.0}), capture()
     assert words.left(explain(slow, fast)) == "unexplained 0 % of the difference"
-    unsteady = (
-        *(
-            replace(r, steps=(k * r.steps[0],) * 3)
-            for k, r in zip((0.7, 1.0, 1.3), fast.readings, strict=False)
-        ),
-    )
+    shares = dict(zip((0.88, 1.0, 1.12), fast.readings, strict=False))
+    unsteady = tuple(replace(each, steps=(k * each.steps[0],) * 3) for k, each in shares.items())
     one = words.left(explain(slow, replace(fast, readings=unsteady)))
     assert one.endswith(
         "take the parts of the contender as hints: it is not certain that they add up to its step"
