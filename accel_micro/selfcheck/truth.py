@@ -110,7 +110,7 @@ class Error:
         cases: that it read. refused: that it could not. unsteady: that it read while the work itself became faster or
             slower; they are not among the cases. middle: median of the sizes of its relative errors.
         worst: the largest of them in size, with its sign, and `worst_case` whose it is.
-        middle_in_regime: as `middle`, against the witness in the harness's own state.
+        middle_in_regime, worst_in_regime: as `middle` and `worst`, against the witness in the harness's own state.
         spent: median seconds of a reading.
     """
 
@@ -124,6 +124,7 @@ class Error:
     middle_in_regime: float
     spent: float
     unsteady: int = 0
+    worst_in_regime: float = math.nan
 
 
 def errors(timed: Sequence[Timed], bands: Iterable[Band], harnesses: Sequence[str]) -> list[Error]:
@@ -157,6 +158,7 @@ def errors(timed: Sequence[Timed], bands: Iterable[Band], harnesses: Sequence[st
                     median(abs(one.error_in_regime) for one, _ in read),
                     median(one.spent for one, _ in read),
                     len(finite) - len(read),
+                    max((one.error_in_regime for one, _ in read), key=abs),
                 )
             )
     return found

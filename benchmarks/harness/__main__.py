@@ -308,6 +308,9 @@ def main() -> None:
     command.add_argument(
         "--brief", action="store_true", help="a quarter of its time or less for each harness, on CUDA"
     )
+    command.add_argument(
+        "--harness", default="", metavar="PATTERN", help="harnesses that read, on CUDA; all unless given"
+    )
     command.add_argument("--out", default="", help="write all readings there, as JSON")
     command.add_argument(
         "--after",

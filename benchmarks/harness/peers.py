@@ -9,12 +9,13 @@ import contextlib
 import gc
 import json
 import math
+import re
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -49,6 +50,7 @@ class Effort:
             the GPU's clock up, so less than in a process of its own.
         together: harnesses between two readings of CUPTI.
         repeated_cases, repeats_share: how many cases are read again, and in what share of the whole time.
+        harness: regular expression of those that read.
     """
 
     brief: bool
@@ -57,6 +59,11 @@ class Effort:
     together: int
     repeated_cases: int
     repeats_share: float
+    harness: str = ""
+
+    def has(self, name: str) -> bool:
+        """Whether the harness of that name reads."""
+        return re.search(self.harness, name) is not None
 
 
 WHOLE = Effort(False, None, 0.2, 1, 4, 0.35)
@@ -152,7 +159,8 @@ def _watches(device: Any, budget_seconds: float, effort: Effort) -> tuple[Any, l
     from accel_micro.selfcheck.peers.stopwatches import Ours, stopwatches
 
     mine = Ours(device, effort.seconds or budget_seconds, brief=effort.brief)
-    return mine, [*mine.stopwatches, *stopwatches("cuda", brief=effort.brief)]
+    among = [*mine.stopwatches, *stopwatches("cuda", brief=effort.brief)]
+    return mine, [watch for watch in among if effort.has(watch.name)]
 
 
 def _cuda(options: argparse.Namespace, budget: Budget) -> list[Timed]:
@@ -170,8 +178,9 @@ def _cuda(options: argparse.Namespace, budget: Budget) -> list[Timed]:
         f"{torch.cuda.get_device_name()}, torch {torch.__version__}; {len(keys)} cases in {len(groups)} families"
         + (f"; {len(known)} were read earlier" if known else "")
     )
-    reserved = (_NVBENCH_SHARE if nvbench_absent() is None else 0.0) * budget.seconds
-    effort = BRIEF if options.brief else WHOLE
+    effort = replace(BRIEF if options.brief else WHOLE, harness=options.harness)
+    with_nvbench = effort.has(_NVBENCH) and nvbench_absent() is None
+    reserved = _NVBENCH_SHARE * budget.seconds if with_nvbench else 0.0
     repeating = (effort.repeats_share if options.repeats > 1 else 0.0) * budget.seconds
     alive = True
     for key in in_turns(groups):
@@ -372,12 +381,13 @@ def print_table(rows: Sequence[Timed], bands: Sequence[Band], harnesses: Sequenc
         print(f"\n{band.name}: {count} cases")
         print(
             f"{'harness':28s} {'cases':>5s} {'refused':>7s} {'unsteady':>8s} {'median error':>12s} "
-            f"{'in its state':>12s} {'worst':>9s} {'s a reading':>11s}"
+            f"{'in its state':>12s} {'worst':>9s} {'in its state':>12s} {'s a reading':>11s}"
         )
         for one in among:
             print(
                 f"{one.harness:28s} {one.cases:5d} {one.refused:7d} {one.unsteady:8d} {100 * one.middle:10.2f} % "
-                f"{100 * one.middle_in_regime:10.2f} % {100 * one.worst:+7.1f} % {one.spent:11.2f}  {one.worst_case}"
+                f"{100 * one.middle_in_regime:10.2f} % {100 * one.worst:+7.1f} % "
+                f"{100 * one.worst_in_regime:+10.1f} % {one.spent:11.2f}  {one.worst_case}"
             )
     print(
         "\nmedian error: of the sizes, against the witness as the host calls; in its state: against the witness "

@@ -110,9 +110,16 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(tmp_path: Path, **options: Any) -> dict[str, Any]:
     given = {"device": "cuda", "profile": "quick", "bench": "", "repeats": 0, "budget": 60.0, "brief": False}
-    given |= {"after": []}
+    given |= {"after": [], "harness": ""}
     peers.peers(argparse.Namespace(**{**given, **options}, out=str(tmp_path / "out.json")))
     return json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_only_the_harnesses_that_are_asked_for_read(tmp_path: Path) -> None:
+    found = run(tmp_path, bench=r"pointwise\.add forward", harness="^ours")
+    assert found["cases"] and all(set(case["readings"]) == {"ours"} for case in found["cases"])
+    assert not any(case["refused"] for case in found["cases"])
 
 
 def test_who_read_while_the_work_itself_changed_reads_again() -> None:
@@ -298,8 +305,23 @@ def test_the_table_has_a_row_for_each_harness_and_band(capsys: pytest.CaptureFix
     ]
     print_table(rows, KERNELS, ["ours", "graph"])
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["ours", "1", "0", "0", "1.00", "%", "1.00", "%", "+1.0", "%", "1.00", "a.x"] in lines
-    assert ["ours", "1", "0", "0", "10.00", "%", "10.00", "%", "-10.0", "%", "1.00", "a.y"] in lines
+    assert ["ours", "1", "0", "0", "1.00", "%", "1.00", "%", "+1.0", "%", "+1.0", "%", "1.00", "a.x"] in lines
+    assert [
+        "ours",
+        "1",
+        "0",
+        "0",
+        "10.00",
+        "%",
+        "10.00",
+        "%",
+        "-10.0",
+        "%",
+        "-10.0",
+        "%",
+        "1.00",
+        "a.y",
+    ] in lines
     assert ["graph", "refused", "1:", "no"] in lines
     assert ["ours", "9.52", "%", "of", "2", "runs"] in lines
     assert not any("shorter kernels" in " ".join(line) for line in lines)

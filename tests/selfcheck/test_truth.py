@@ -42,6 +42,8 @@ def test_in_its_own_state_a_harness_is_held_against_that_state() -> None:
     assert reading.error == pytest.approx(0.5)
     assert reading.error_in_regime == pytest.approx(0.0)
     assert Reading(15e-6, 10e-6).error_in_regime == pytest.approx(0.5)
+    (found,) = errors([timed("a.x", 20e-6, ours=reading)], KERNELS, ["ours"])
+    assert (found.worst, found.worst_in_regime) == (pytest.approx(0.5), pytest.approx(0.0))
 
 
 def test_a_witness_of_nothing_is_no_error() -> None:
