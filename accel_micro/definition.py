@@ -59,7 +59,8 @@ class Op:
         terms: most terms that are summed into one number of the result, in forward or backward; the tolerance of the
             comparison with float64 grows with their square root. None takes them from the FLOPs.
         tolerance: factor on that tolerance.
-        unsupported: gives the reason why a case does not exist, or None; may name `device` and `dtype` too.
+        unsupported: gives the reason why a case does not exist, or None; may name `device` (its kind, `cuda` for
+            `cuda:1`) and `dtype` too.
         link: its bytes cross a link between devices, whose peak is not that of the device's memory.
         swept: a shape with ranges, see `Sweep`: the sizes over which two devices or dtypes are compared. No profile
             runs them. Where it is left out and the shapes have one number alone, that is what is swept.
@@ -225,15 +226,16 @@ class Op:
 
     def why_unsupported(self, device: str, dtype: str, shape: str) -> str | None:
         """Why the case does not exist on that kind of device or would take far too long there, else None."""
+        kind = device.partition(":")[0]
         if dtype not in self.dtypes:
             return f"{self.name} does not exist in {dtype}"
         if self.unsupported is not None:
-            reason = _ask(self.unsupported, self.arguments(shape), {"device": device, "dtype": dtype})
+            reason = _ask(self.unsupported, self.arguments(shape), {"device": kind, "dtype": dtype})
             if reason is not None:
                 return str(reason)
-        if device == "mps" and dtype == "float64":
+        if kind == "mps" and dtype == "float64":
             return "MPS has no float64"
-        return self.why_too_long_on_cpu(dtype, shape) if device == "cpu" else None
+        return self.why_too_long_on_cpu(dtype, shape) if kind == "cpu" else None
 
     def why_too_long_on_cpu(self, dtype: str, shape: str) -> str | None:
         """Why a device that computes on the host's cores would take far too long for the case, else None."""

@@ -151,6 +151,7 @@ def test_what_does_not_exist_is_said_in_words() -> None:
     assert op.why_unsupported("cpu", "float16", "n=3") == "family.scaled does not exist in float16"
     assert op.why_unsupported("mps", "float64", "n=3") == "MPS has no float64"
     assert op.why_unsupported("xla", "float32", "n=3") == "too odd"
+    assert op.why_unsupported("xla:1", "float32", "n=3") == "too odd"
     assert op.why_unsupported("xla", "float32", "n=4") is None
     assert op.why_unsupported("cpu", "float32", "n=3") is None
 
