@@ -295,7 +295,8 @@ def clocks(options: argparse.Namespace) -> None:
         "throughput÷larger; seconds for the row"
     )
     rows: list[Row] = []
-    for cls, direction, dtype, shape in cases(options.device, profiles.get(options.profile), options.bench):
+    profile = profiles.get(options.profile)
+    for cls, direction, dtype, shape in cases(options.device, profile, options.bench, cold=False):
         row = Row(f"{cls.op.name} {direction} {dtype} {shape}")
         try:
             read(row, cls, direction, options.device, dtype, shape)

@@ -167,7 +167,7 @@ def _cuda(options: argparse.Namespace, budget: Budget) -> list[Timed]:
     import torch
 
     profile = profiles.get(options.profile)
-    found = list(cases(options.device, profile, options.bench or FAMILIES))
+    found = list(cases(options.device, profile, options.bench or FAMILIES, cold=False))
     classes = {cls.op.name: cls for cls, *_ in found}
     keys = [(cls.op.name, direction, dtype, shape) for cls, direction, dtype, shape in found]
     groups = families_of(keys)

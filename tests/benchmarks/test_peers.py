@@ -116,6 +116,14 @@ def run(tmp_path: Path, **options: Any) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("no_gpu")
+def test_cases_whose_inputs_should_be_cold_are_left_out(tmp_path: Path) -> None:
+    """They need several sets of inputs, which no other harness has."""
+    found = run(tmp_path, profile="standard", bench=r"pointwise\.add forward float32")
+    names = [case["name"] for case in found["cases"]]
+    assert names and not any("cache=cold" in name for name in names)
+
+
+@pytest.mark.usefixtures("no_gpu")
 def test_only_the_harnesses_that_are_asked_for_read(tmp_path: Path) -> None:
     found = run(tmp_path, bench=r"pointwise\.add forward", harness="^ours")
     assert found["cases"] and all(set(case["readings"]) == {"ours"} for case in found["cases"])
