@@ -7,6 +7,7 @@ from typing import Any
 
 from accel_micro.devices.base import Call
 from accel_micro.devices.tensors import address, size_bytes, storage_address
+from accel_micro.measure import flops
 from accel_micro.measure.inputs import Inputs
 from accel_micro.measure.prepared import Prepared
 
@@ -84,7 +85,8 @@ def _counted_flops(call: Call) -> tuple[float, bool]:
             return func(*args, **(kwargs or {}))
 
     try:
-        with uncompiled(), FlopCounterMode(display=False) as counter, Seen():  # type: ignore[no-untyped-call]
+        counter = FlopCounterMode(display=False, custom_mapping=flops.formulas())
+        with uncompiled(), counter, Seen():  # type: ignore[no-untyped-call]
             call()
         return float(counter.get_total_flops()), any("conv" in name or "_rnn" in name for name in names)
     except Exception:  # a counter that fails on some op must not cost its timing

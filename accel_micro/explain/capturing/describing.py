@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import torch
 
+from accel_micro.measure import flops
+
 _WHOLE_CONVOLUTIONS: Final = ("conv1d", "conv2d", "conv3d")
 _LONGEST_TEXT: Final = 120
 _FEWEST_FOR_SHARE: Final = 16
@@ -92,7 +94,7 @@ def _as_convolution(args: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def flops_of(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> float:
-    """As torch's counter has them; 0 for what it does not count."""
+    """As torch's counter has them, or our own formulas; 0 for what neither counts."""
     from torch.utils.flop_counter import flop_registry
 
     packet = func._overloadpacket
@@ -102,7 +104,7 @@ def flops_of(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any
         packet, args = torch.ops.aten.convolution, _as_convolution(args)
     elif packet.__name__ == "linear" and func.namespace == "aten":
         return float(2 * args[0].numel() * args[1].shape[0])
-    count = flop_registry.get(packet)
+    count = flops.formulas().get(packet) or flop_registry.get(packet)
     if count is None:
         return 0.0
     try:
