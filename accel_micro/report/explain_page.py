@@ -49,14 +49,12 @@ def render_page(
     list_page: str | None = None,
 ) -> str:
     """The page as text; see `write_page`."""
-    longest = max(side.step_seconds for side in (e.baseline, e.contender))
-    tracks = [plots.track(side, longest) for side in (e.baseline, e.contender)]
-    longest = max([longest, *(each.seconds for each in tracks if each is not None)])
+    sides = (e.baseline, e.contender)
     return template("explain.html").render(
         title=words.title(e),
         summary=words.summary(e),
         generator=GENERATOR,
-        started=max(clean(side.started) for side in (e.baseline, e.contender)),
+        started=max(clean(side.started) for side in sides),
         list_page=list_page,
         about=[("how", words.how(e)), *_machines(e)],
         left=words.left(e),
@@ -64,13 +62,13 @@ def render_page(
         prediction=words.prediction(e),
         waterfall=plots.waterfall(e),
         tracks=[
-            (name, plots.track(side, longest), words.seconds(side.step_seconds))
-            for name, side in zip(_SIDES, (e.baseline, e.contender), strict=True)
+            (name, drawn, words.step(side, wider))
+            for name, side, (drawn, wider) in zip(_SIDES, sides, plots.tracks(sides), strict=True)
         ],
         phases=plots.PHASE_CLASSES,
         causes=[_cause(each, ablations) for each in causes],
         fit=words.fit_lines(fit) if fit is not None else [],
-        tables=[(name, _table(side)) for name, side in zip(_SIDES, (e.baseline, e.contender), strict=True)],
+        tables=[(name, _table(side)) for name, side in zip(_SIDES, sides, strict=True)],
         notes=[clean(note) for note in e.notes],
         version=accel_micro.__version__,
         geometry={"width": plots.WIDTH, "label": plots.LABEL, "value": plots.VALUE, "row": plots.ROW},

@@ -15,6 +15,8 @@ WIDTH: Final = 1000.0
 LABEL: Final = 300.0
 VALUE: Final = 150.0
 ROW: Final = 24.0
+_TOO_NARROW: Final = 4.0
+"""Times as long as the other side's step from which on that is drawn on a scale of its own."""
 _NARROWEST: Final = 0.4
 """Units of the drawing below which neighbouring calls of a phase are drawn as one."""
 
@@ -106,6 +108,18 @@ class Track:
     strips: tuple[Strip, ...]
     lanes: int
     seconds: float
+
+
+def tracks(sides: Sequence[Capture]) -> list[tuple[Track | None, float]]:
+    """A step of each side to one scale, and 1.0; one that would be too narrow fills the width, many times as wide."""
+    alone = [track(side, side.step_seconds) for side in sides]
+    lengths = [
+        max(side.step_seconds, each.seconds if each is not None else 0.0)
+        for side, each in zip(sides, alone, strict=True)
+    ]
+    times = [max(lengths) / length for length in lengths]
+    wider = [each if each > _TOO_NARROW else 1.0 for each in times]
+    return [(track(side, max(lengths) / each), each) for side, each in zip(sides, wider, strict=True)]
 
 
 def track(capture: Capture, longest: float) -> Track | None:

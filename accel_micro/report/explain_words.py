@@ -65,6 +65,12 @@ def how(e: Explanation) -> str:
     return f"{number} a side, {ways}; {clean(builds)}."
 
 
+def step(side: Capture, wider: float) -> str:
+    """How long a step of it takes, and how many times as wide it is drawn as the other side's."""
+    text = f"{seconds(side.step_seconds)} a step"
+    return text if wider == 1.0 else f"{text}, drawn {wider:.0f} times as wide"
+
+
 def factor(value: float) -> str:
     """`1.83×`, with three digits."""
     if not math.isfinite(value):

@@ -11,7 +11,7 @@ import pytest
 from accel_micro.explain.attribution import explain
 from accel_micro.explain.capture import Capture
 from accel_micro.report.explain_page import render_page, write_page
-from accel_micro.report.explain_plots import LABEL, VALUE, WIDTH, track, waterfall
+from accel_micro.report.explain_plots import LABEL, VALUE, WIDTH, track, tracks, waterfall
 from tests.explain.test_clocks import on_gpu
 from tests.explain.worlds import capture, row
 from tests.report.test_crossover import Parsed
@@ -96,3 +96,17 @@ def test_the_page_opens_in_a_browser_without_a_network_and_in_silence(browser: A
     assert page.evaluate("document.documentElement.scrollWidth") <= 400, "nothing sticks out on a phone"
     assert page.locator("details[open] td:visible").count() > 10
     assert told == []
+
+
+def test_a_step_that_is_much_shorter_is_drawn_wide_enough_to_be_read() -> None:
+    def right(drawn: Any) -> float:
+        return max(strip.left + strip.width for strip in drawn.strips)
+
+    slow, fast = capture(), on_gpu(0.02e-3, 0.05e-3)
+    (one, same), (other, wider) = tracks((slow, fast))
+    assert same == 1.0 and wider > 4.0
+    assert 0.9 * WIDTH < right(one) <= WIDTH + 1 and 0.5 * WIDTH < right(other) <= WIDTH + 1
+    assert f"drawn {wider:.0f} times as wide" in render_page(explain(slow, fast))
+    (one, _), (other, wider) = tracks((slow, capture(slower={4: 0.5})))
+    assert wider == 1.0 and right(other) < 0.9 * WIDTH
+    assert "times as wide" not in render_page(explain(slow, capture(slower={4: 0.5})))
