@@ -23,6 +23,9 @@ from accel_micro.shapes import is_cold
 _CPU_REFERENCE_FLOPS = 4e10
 """Above this the float64 reference takes a CPU too long, and an accelerator computes it itself, flagged."""
 
+_PEAK_TRIES = 3
+"""Times that a peak is measured again before a result is rejected for it."""
+
 
 class _Skip(Exception):
     """The case does not exist here."""
@@ -144,13 +147,14 @@ def _measure(
             processes = _flagged(processes, Flag("reference on device"))
         if cold is not None and cold.assumed:
             processes = _flagged(processes, Flag("cache assumed", cold.cache))
-        if _impossible(processes, work, peak) is not None:
-            peak = _peak(
-                case, device, work, checked.tf32, cold, again=True
-            )  # the peak may be from a busy moment
+        problem = _impossible(processes, work, peak)
+        for _ in range(_PEAK_TRIES):  # the peak may be from a busy moment, and so may the next one
+            if problem is None:
+                break
+            peak = _peak(case, device, work, checked.tf32, cold, again=True)
             problem = _impossible(processes, work, peak)
-            if problem is not None:
-                raise _Fail("implausible", problem)
+        if problem is not None:
+            raise _Fail("implausible", problem)
         stopwatch.lap("measure")
         memory = device.peak_memory_bytes(sampler.call)
         stopwatch.lap("memory")

@@ -193,6 +193,19 @@ def test_a_peak_from_a_busy_moment_rejects_nothing(monkeypatch: pytest.MonkeyPat
     assert record.peak.flops_per_second == 1e13
 
 
+@pytest.mark.parametrize(("slow", "kept"), [(2, True), (3, False)])
+def test_a_busy_minute_is_longer_than_a_moment(
+    monkeypatch: pytest.MonkeyPatch, slow: int, kept: bool
+) -> None:
+    rates = iter([*[1.0] * slow, 1e13])
+    low = {"flops float32": 1e13, "bytes": {"65536": 1.0}}
+    store.update("peaks", lambda data: data.update({peaks.machine_key(devices.get("cpu")): low}))
+    monkeypatch.setattr(peaks, "_measure_flops", lambda device, arithmetic: 1e13)
+    monkeypatch.setattr(peaks, "_measure_bytes", lambda device: {"65536": next(rates)})
+    record = run(product)
+    assert (record.failure is None) is kept
+
+
 def test_a_timed_step_is_compared_after_its_first_call() -> None:
     def build(t: Inputs) -> Timed:
         x = t(64)
