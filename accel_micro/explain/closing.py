@@ -22,21 +22,14 @@ def closure(capture: Capture) -> Closure:
         )
     steps = capture.step_seconds
     replayed = _replayed(capture)
-    host = [
-        each.host_seconds / each.step_seconds for each in capture.readings if each.host_seconds is not None
-    ]
-    device = [
-        each.device_seconds / each.step_seconds
-        for each in capture.readings
-        if each.device_seconds is not None
-    ]
+    # Each ÷ its own process's step: a host that was faster in one process while it only enqueued does not decide.
+    host = [r.host_seconds / r.step_seconds for r in capture.readings if r.host_seconds is not None]
+    device = [r.device_seconds / r.step_seconds for r in capture.readings if r.device_seconds is not None]
     return Closure(
         Interval(middle, middle - half, middle + half),
         None if replayed is None else replayed[0] / steps,
         None if replayed is None else replayed[1] / steps,
-        median(host)
-        if host
-        else None,  # of blocks of their own: the host may have changed its speed before them
+        median(host) if host else None,
         median(device) if device else None,
     )
 

@@ -1,14 +1,19 @@
 """Benchmarks of accel_micro itself: what goes wrong in one case must not end the rest, and nothing is lost."""
 
 import argparse
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from accel_micro.explain.file import write
 from benchmarks.harness import check as checking
 from benchmarks.harness.__main__ import main
 from benchmarks.harness.check import Checking, Outcome
 from benchmarks.harness.clocks import Row, print_summary
+from tests.explain.test_clocks import on_gpu
+from tests.explain.worlds import capture
 
 _PLANTED = """
 import os, time
@@ -174,3 +179,23 @@ def test_a_device_that_is_not_here_gets_a_sentence(
         main()
     assert ended.value.code == code
     assert said in capsys.readouterr().err
+
+
+def test_pairs_of_captures_are_predicted_from_their_parts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cpu, cuda = capture(unexplained=1.8e-3), on_gpu(0.1e-3, 0.02e-3)  # parts of the CPU's step: nine tenths
+    for name, one in {"cpu": cpu, "cuda": cuda, "more": replace(cuda, batch=64)}.items():
+        write(one, tmp_path / f"{name}.json")
+    monkeypatch.setattr(sys, "argv", ["harness", "explain", "pairs", "--folder", str(tmp_path)])
+    main()
+    first, second, *summary = capsys.readouterr().out.splitlines()
+    assert first.startswith(
+        "paper 4: step 1.2 ms, enqueued 1.2, device 0.12 (1.000 of the profiler's), busy for 10 %;"
+    )
+    assert "predicted ÷ measured 0.905, 5 and 5 processes; launch-bound" in first
+    assert second == "paper 4 against 64: predicted ÷ measured 1.000"
+    assert summary == [
+        "accelerator against CPU: 1, 9.5 % off at the median, 9 % at worst",
+        "batches on the accelerator: 1, 0.0 % off at the median, 0 % at worst",
+    ]
