@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from statistics import fmean
-from typing import Final
+from typing import Any, Final
 
 from accel_micro.explain import clocks
 from accel_micro.explain.aligning import Group, rows_of, values
@@ -12,15 +12,12 @@ from accel_micro.explain.contributing import contribution, serial, with_error
 from accel_micro.explain.explanation import Contribution, Interval
 from accel_micro.stats.judging import FEWEST
 
-_RESAMPLES: Final = 40
-_RESAMPLED_ORDERS: Final = 8
+_ORDERS_OF_ERRORS: Final = 8
 
 
 def by_two_clocks(
     sides: tuple[Capture, Capture], groups: list[Group], totals: Sequence[Sequence[float]]
 ) -> list[Contribution]:
-    import numpy as np
-
     # A loader and transfers come before the step and do not overlap in the model.
     inside = [group for group in groups if group.kind in ("op", "framework")]
     inside.sort(key=lambda group: group.tail)  # whoever has the tail comes last
@@ -28,22 +25,15 @@ def by_two_clocks(
     outside = serial(sides, around, totals)[:-1]
     merged = _merged(sides, inside, [list(range(len(side.readings))) for side in sides])
     middle = clocks.shapley(merged, len(inside))
-    generator = np.random.default_rng(1)
     counts = [len(side.readings) for side in sides]
-    drawn = []
-    for _ in range(_RESAMPLES if min(counts) >= FEWEST else 0):
-        chosen = [list(generator.integers(count, size=count)) for count in counts]
-        drawn.append(clocks.shapley(_merged(sides, inside, chosen), len(inside), _RESAMPLED_ORDERS))
-    # A bootstrap of n values has (n − 1) ÷ n of their variance.
-    least = min(counts)
-    errors = np.var(drawn, axis=0) * least / (least - 1) if drawn else None
+    errors = _errors(sides, inside) if min(counts) >= FEWEST else None
     found = []
     for number, group in enumerate(inside):
         own = [fmean(_both_clocks(group, i, side)) for i, side in enumerate(sides)]
         value = float(middle[number])
         piece = Contribution(group, own[0], own[1], Interval(value, -math.inf, math.inf), 1.0)
         if errors is not None:
-            piece = with_error(piece, [float(errors[number]) / 2] * 2, [least, least])
+            piece = with_error(piece, [float(side[number]) for side in errors], counts)
         found.append(piece)
     difference = fmean(totals[0]) - fmean(totals[1])
     reached = math.fsum(each.seconds.value for each in [*found, *outside])
@@ -58,6 +48,26 @@ def by_two_clocks(
     ]
     rest = contribution(Group("unexplained", "unexplained"), left, [0.0, 0.0], difference - reached)
     return [*found, *outside, rest]
+
+
+def _errors(sides: tuple[Capture, Capture], groups: Sequence[Group]) -> list[Any]:
+    """Of each side the variances of the contributions that its processes bring about, by leaving out one by one.
+
+    The jackknife: of a mean it is the variance of the mean itself, and otherwise rather too large than too small (Efron
+    and Stein, Ann. Statist. 9, 1981).
+    """
+    import numpy as np
+
+    everyone = [list(range(len(side.readings))) for side in sides]
+    found = []
+    for i, processes in enumerate(everyone):
+        without = []
+        for one in processes:
+            chosen = list(everyone)
+            chosen[i] = [each for each in processes if each != one]
+            without.append(clocks.shapley(_merged(sides, groups, chosen), len(groups), _ORDERS_OF_ERRORS))
+        found.append((len(processes) - 1) * np.var(without, axis=0))
+    return found
 
 
 def _both_clocks(group: Group, side: int, capture: Capture) -> list[float]:

@@ -295,6 +295,35 @@ def test_how_processes_differ_on_a_device_is_in_its_ops_intervals() -> None:
     assert all(math.isfinite(each.seconds.high) for each in largest)
 
 
+def launch_bound(seed: int, processes: int = 3, slower: int | None = None) -> Capture:
+    """A step that the host is busy with; its calls scatter by 8 % from process to process, and one may be slower."""
+    drawn = random.Random(seed)
+    rows = [row(n, device_seconds=5e-5, dispatch_seconds=8e-4) for n in range(len(LAYERS))]
+    readings: list[Reading] = []
+    for _ in range(processes):
+        host = 1 + 0.08 * drawn.gauss(0, 1)
+        ops = tuple(
+            8e-4 * host * (1 + 0.08 * drawn.gauss(0, 1)) * (2 if n == slower else 1) for n in range(len(rows))
+        )
+        gaps = tuple(4e-4 * host * (1 + 0.08 * drawn.gauss(0, 1)) for _ in rows)
+        step = sum(ops) + sum(gaps)
+        facts = {"steps": (step,) * 3, "ops": ops, "gaps": gaps, "host_seconds": step, "device_seconds": 3e-4}
+        readings += capture(processes=1, reading=facts).readings
+    return capture(rows=rows, readings=tuple(readings), device="cuda")
+
+
+def test_few_processes_of_a_busy_host_raise_no_alarm() -> None:
+    alike = [explain(launch_bound(2 * n), launch_bound(2 * n + 1), interleaved=True) for n in range(60)]
+    assert sum(bool(each.significant) for each in alike) <= 1
+
+
+def test_what_is_slow_on_a_busy_host_is_shown_by_five_processes() -> None:
+    pairs = [(launch_bound(2 * n, 5, slower=4), launch_bound(2 * n + 1, 5)) for n in range(20)]
+    named = [[each.group.label for each in explain(*pair, interleaved=True).significant] for pair in pairs]
+    assert sum("convolution_backward" in labels for labels in named) >= 15
+    assert sum(len(labels) > 1 for labels in named) <= 1
+
+
 def test_without_ops_the_whole_step_is_still_compared() -> None:
     bare = {"ops": (), "ops_errors": (), "gaps": ()}
     e = explain(capture(reading=bare, problems=("its ops change from step to step",)), capture())
