@@ -15,6 +15,9 @@ from accel_micro.stats.judging import FEWEST, q_values
 _UNSEEN: Final = 1e-15
 """Seconds below what any clock shows, or as a share what a number of 64 bits does not tell from none."""
 
+_MOST_DEGREES: Final = 1e4
+"""Of freedom; more make no difference."""
+
 
 def serial(
     sides: tuple[Capture, Capture], groups: Sequence[Group], totals: Sequence[Sequence[float]]
@@ -62,17 +65,26 @@ def contribution(
     found = with_error(
         Contribution(group, means[0], means[1], Interval(middle, middle, middle), 1.0), parts, counts
     )
-    return found if least is None else replace(found, q_value=_of_ratio(found, value, scatter, least))
+    return found if least is None else replace(found, q_value=of_ratio(found, value, scatter, least))
 
 
-def _of_ratio(
-    found: Contribution, value: Sequence[Sequence[float]], scatter: Sequence[float], least: float
+def of_ratio(
+    found: Contribution,
+    value: Sequence[Sequence[float]],
+    scatter: Sequence[float],
+    least: float,
+    shared: float = 0.0,
 ) -> float:
     """The p-value of a group's ratio, by the logarithms of its seconds, those below `least` taken as that.
 
     A machine's speed multiplies times. With four processes a side of which two are 1.8 times as slow, an op eight times
     slower is significant by logarithms and not by seconds (ten of ten simulated pairs, and none). Nothing is called
-    more certain than its interval: where that holds 0, the larger p-value counts.
+    more certain than its interval: where that holds 0, or lies on the other side of it, the larger p-value counts.
+
+    Args:
+        found: with its interval, and as `q_value` the p-value of its seconds.
+        value: of both sides the seconds of each process. scatter: of both sides a variance that these have at least.
+        shared: standard error, relative, that all processes of a side have in common.
     """
     own = [[max(each, least) for each in side] for side in value]
     logarithms = [[math.log(each) for each in side] for side in own]
@@ -81,9 +93,9 @@ def _of_ratio(
         for logs, side, noise in zip(logarithms, own, scatter, strict=True)
     ]
     middle = fmean(logarithms[0]) - fmean(logarithms[1])
-    p_value, _ = _welch(middle, parts, [len(side) for side in value])
-    holds_zero = found.seconds.low <= 0 <= found.seconds.high
-    return max(p_value, found.q_value or 0.0) if holds_zero else p_value
+    p_value, _ = _welch(middle, parts, [len(side) for side in value], 2 * shared**2)
+    agrees = min(found.seconds.low * middle, found.seconds.high * middle) > 0
+    return p_value if agrees else max(p_value, found.q_value or 0.0)
 
 
 def with_error(of: Contribution, parts: Sequence[float], counts: Sequence[int]) -> Contribution:
@@ -93,13 +105,19 @@ def with_error(of: Contribution, parts: Sequence[float], counts: Sequence[int]) 
     return replace(of, seconds=Interval(middle, middle - half, middle + half), q_value=p_value)
 
 
-def _welch(difference: float, parts: Sequence[float], counts: Sequence[int]) -> tuple[float, float]:
-    """The p-value of a difference of two means with these variances, and the half of its interval."""
-    error = math.sqrt(sum(parts))
+def _welch(
+    difference: float, parts: Sequence[float], counts: Sequence[int], known: float = 0.0
+) -> tuple[float, float]:
+    """The p-value of a difference of two means with these variances, and the half of its interval.
+
+    Args:
+        known: a further variance of the difference, which was not found from the values.
+    """
+    error = math.sqrt(sum(parts) + known)
     if error < _UNSEEN:
         return (1.0 if abs(difference) < _UNSEEN else 0.0), 0.0
     below = math.fsum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True) if part)
-    degrees = sum(parts) ** 2 / below
+    degrees = min(_MOST_DEGREES, error**4 / below) if below else _MOST_DEGREES
     from scipy.special import stdtr
 
     p_value = float(2 * stdtr(degrees, -abs(difference) / error))

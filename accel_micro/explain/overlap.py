@@ -2,17 +2,20 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any, Final
 
 from accel_micro.explain import clocks
-from accel_micro.explain.aligning import Group, rows_of, values
+from accel_micro.explain.aligning import Group, noise, rows_of, values
 from accel_micro.explain.capture import Capture
-from accel_micro.explain.contributing import contribution, serial, with_error
+from accel_micro.explain.contributing import contribution, least_of, of_ratio, serial, with_error
 from accel_micro.explain.explanation import Contribution, Interval
 from accel_micro.stats.judging import FEWEST
 
 _ORDERS_OF_ERRORS: Final = 8
+_DEVICE_ERROR: Final = 0.01
+"""Of a call's device seconds, which one process reads; together they were within 0.5 % of a profiler's on an H200."""
 
 
 def by_two_clocks(
@@ -29,11 +32,13 @@ def by_two_clocks(
     errors = _errors(sides, inside) if min(counts) >= FEWEST else None
     found = []
     for number, group in enumerate(inside):
-        own = [fmean(_both_clocks(group, i, side)) for i, side in enumerate(sides)]
+        own = [_both_clocks(group, i, side) for i, side in enumerate(sides)]
         value = float(middle[number])
-        piece = Contribution(group, own[0], own[1], Interval(value, -math.inf, math.inf), 1.0)
+        piece = Contribution(group, fmean(own[0]), fmean(own[1]), Interval(value, -math.inf, math.inf), 1.0)
         if errors is not None:
             piece = with_error(piece, [float(side[number]) for side in errors], counts)
+            scatter = [noise(group, i, side) for i, side in enumerate(sides)]
+            piece = replace(piece, q_value=of_ratio(piece, own, scatter, least_of(totals), _DEVICE_ERROR))
         found.append(piece)
     difference = fmean(totals[0]) - fmean(totals[1])
     reached = math.fsum(each.seconds.value for each in [*found, *outside])
