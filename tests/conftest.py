@@ -1,6 +1,7 @@
 """Every test has a machine memory and locks of its own: what one test measures must not reach the next."""
 
 import os
+import signal
 from pathlib import Path
 
 # Set before torch is loaded: tests look at results and order, and threads of a busy machine wait for each other.
@@ -9,6 +10,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 
 from accel_micro.devices import store
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Begun in the background of a shell, where this and all that tests start would ignore the Ctrl-C that they send.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
