@@ -181,7 +181,7 @@ def _compare(baseline: Side, contender: Side, turns: bool) -> tuple[Verdict, Con
     p_value, uneven = contrast.p_value, bool(others)
     for other_way in others:
         beside = within_modes(base, cont, other_way, noise)
-        if (beside.difference > 0) != (contrast.difference > 0):
+        if _sign(beside.difference) != _sign(contrast.difference):
             return _ambiguous(verdict, contrast, beside), contrast, True
         p_value = max(p_value, beside.p_value)
     if modes.count > 1:
@@ -210,6 +210,11 @@ def _compare(baseline: Side, contender: Side, turns: bool) -> tuple[Verdict, Con
         set_aside=contrast.set_aside,
     )
     return found, contrast, uneven
+
+
+def _sign(value: float) -> int:
+    """-1, 0 or 1: no difference is neither side's."""
+    return (value > 0) - (value < 0)
 
 
 def _likely(found: list[Modes]) -> list[Modes]:

@@ -327,6 +327,9 @@ turn_lists = st.lists(st.tuples(*[st.lists(seconds, min_size=1, max_size=4)] * 2
 
 
 @given(turn_lists, st.integers(-12, 12))
+@example(
+    [([0.5], [1.0])] * 4 + [([0.5], [0.5])], 0
+)  # of two ways to pair the modes one finds no difference at all
 def test_by_turns_swapped_sides_give_the_opposite_in_any_unit(
     turns: list[tuple[list[float], list[float]]], power: int
 ) -> None:
