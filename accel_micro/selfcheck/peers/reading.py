@@ -35,19 +35,15 @@ def read_case(
             behind every harness that calls so: work that the cache half holds may take longer before than after.
         together: harnesses between two readings of the witness.
     """
-    states: dict[str, float] = {}
-    for name, read_state in regimes.items():
-        with suppress(RuntimeError, ValueError):  # no memory to flush with, or the profiler saw nothing
-            states[name] = read_state()
-    row.facts |= states
-    witness = {name: regimes[name] for name in states}
+    states = _States(regimes)
+    row.facts |= states.last
     before = truth()
     for first in range(0, len(watches), together):
         among = watches[first : first + together]
-        read, after = _read_some(row, among, call, witness, states), truth()
+        read, after = _read_some(row, among, call, states), truth()
         if abs(_moved(before, after)) > MOVED:
             before = after
-            read, after = _read_some(row, among, call, witness, states), truth()
+            read, after = _read_some(row, among, call, states), truth()
         for name, one in read.items():
             moved = _moved(before, after)
             row.readings[name] = replace(one, truth=(before + after) / 2, moved=moved)
@@ -59,18 +55,34 @@ def _moved(before: float, after: float) -> float:
     return after / before - 1 if before > 0 else 0.0
 
 
+class _States:
+    """The witness in other states of the device. `last`: what it read there last, where it could."""
+
+    def __init__(self, reads: Mapping[str, Callable[[], float]]) -> None:
+        self._reads = reads
+        self.last: dict[str, float] = {}
+        for name in reads:
+            self._read(name)
+
+    def again(self, name: str) -> tuple[float, float]:
+        """What it read last, and what it reads now."""
+        before = self.last[name]
+        self._read(name)
+        return before, self.last[name]
+
+    def _read(self, name: str) -> None:
+        with suppress(RuntimeError, ValueError):  # no memory to flush with, or the profiler saw nothing
+            self.last[name] = self._reads[name]()
+
+
 def _read_some(
-    row: Timed,
-    watches: Sequence[Stopwatch],
-    call: Callable[[], Any],
-    witness: Mapping[str, Callable[[], float]],
-    states: dict[str, float],
+    row: Timed, watches: Sequence[Stopwatch], call: Callable[[], Any], states: _States
 ) -> dict[str, Reading]:
-    """What each that could read the call read, still without the plain witness; `states` as they were read last."""
+    """What each that could read the call read, still without the plain witness."""
     read: dict[str, Reading] = {}
     for watch in watches:
         try:
-            read[watch.name] = _read_one(watch, call, witness.get(watch.regime), states)
+            read[watch.name] = _read_one(watch, call, states)
         except Exception as error:  # one harness must not end the case
             row.refused[watch.name] = f"{type(error).__name__}: {first_line(error)}"
             continue
@@ -78,23 +90,15 @@ def _read_some(
     return read
 
 
-def _read_one(
-    watch: Stopwatch,
-    call: Callable[[], Any],
-    witness: Callable[[], float] | None,
-    states: dict[str, float],
-) -> Reading:
+def _read_one(watch: Stopwatch, call: Callable[[], Any], states: _States) -> Reading:
     """A reading; again where the witness in the harness's own state read something else behind it than last."""
     for _ in range(2):
         start = perf_counter()
         seconds = watch.read(call)
         spent = perf_counter() - start
-        if witness is None:
+        if watch.regime not in states.last:
             return Reading(seconds, 0.0, spent=spent)
-        before = after = states[watch.regime]
-        with suppress(RuntimeError, ValueError):  # not the harness's fault
-            after = witness()
-        states[watch.regime] = after
+        before, after = states.again(watch.regime)
         if abs(_moved(before, after)) <= MOVED:
             break
     return Reading(seconds, 0.0, (before + after) / 2, spent)
