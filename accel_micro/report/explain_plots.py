@@ -101,6 +101,10 @@ class Strip:
     text: str
 
 
+Span = tuple[int, str, float, float, str]
+"""A call: its lane and phase, when it begins and ends (seconds), its operator."""
+
+
 @dataclass(frozen=True)
 class Track:
     """A step of one side on its clocks. `lanes`: 1 where nothing works beside the host."""
@@ -112,25 +116,27 @@ class Track:
 
 def tracks(sides: Sequence[Capture]) -> list[tuple[Track | None, float]]:
     """A step of each side to one scale, and 1.0; one that would be too narrow fills the width, many times as wide."""
-    alone = [track(side, side.step_seconds) for side in sides]
-    lengths = [
-        max(side.step_seconds, each.seconds if each is not None else 0.0)
-        for side, each in zip(sides, alone, strict=True)
-    ]
+    played = [_played(side) for side in sides]
+    lengths = [max(side.step_seconds, end) for side, (_, end) in zip(sides, played, strict=True)]
     times = [max(lengths) / length for length in lengths]
     wider = [each if each > _TOO_NARROW else 1.0 for each in times]
-    return [(track(side, max(lengths) / each), each) for side, each in zip(sides, wider, strict=True)]
+    return [(_drawn(*one, max(lengths) / each), each) for one, each in zip(played, wider, strict=True)]
 
 
 def track(capture: Capture, longest: float) -> Track | None:
     """The calls of a step in order, drawn so that `longest` seconds fill the width; None without ops."""
-    if not capture.has_ops:
-        return None
+    return _drawn(*_played(capture), longest)
+
+
+def _played(capture: Capture) -> tuple[list[Span], float]:
+    """The calls of a step on its clocks, and when the last of them ends, seconds; nothing without ops."""
     host = device = 0.0
+    if not capture.has_ops:
+        return [], 0.0
     readings = capture.readings
     called = [fmean(reading.ops[n] for reading in readings) / row.count for n, row in enumerate(capture.rows)]
     gaps = [fmean(reading.gaps[n] for reading in readings) / row.count for n, row in enumerate(capture.rows)]
-    spans: list[tuple[int, str, float, float, str]] = []
+    spans: list[Span] = []
     for n in capture.sequence:
         row = capture.rows[n]
         seconds = row.host_seconds(called[n])
@@ -143,14 +149,18 @@ def track(capture: Capture, longest: float) -> Track | None:
             spans.append((1, row.phase, start, device, row.operator))
         if row.waits:
             host = max(host, device)
+    return spans, max(host, device)
+
+
+def _drawn(spans: Sequence[Span], end: float, longest: float) -> Track | None:
+    if not spans:
+        return None
     scale = WIDTH / longest
     lanes = 1 + any(span[0] for span in spans)
-    return Track(
-        tuple(s for lane in range(lanes) for s in _strips(spans, lane, scale)), lanes, max(host, device)
-    )
+    return Track(tuple(s for lane in range(lanes) for s in _strips(spans, lane, scale)), lanes, end)
 
 
-def _strips(spans: Sequence[tuple[int, str, float, float, str]], lane: int, scale: float) -> list[Strip]:
+def _strips(spans: Sequence[Span], lane: int, scale: float) -> list[Strip]:
     found: list[Strip] = []
     held: list[tuple[str, float, float, str]] = []
 
