@@ -24,7 +24,7 @@ from accel_micro.explain.capture import Capture
 from accel_micro.explain.clocks import slowness
 from accel_micro.explain.closing import closure, predicted
 from accel_micro.explain.contributing import contribution, judged, least_of, serial
-from accel_micro.explain.explanation import ALPHA, Explanation, Interval
+from accel_micro.explain.explanation import ALPHA, SIDES, Explanation, Interval
 from accel_micro.explain.overlap import by_two_clocks
 from accel_micro.stats.judging import FEWEST, judge
 from accel_micro.stats.modes import find_modes
@@ -49,7 +49,7 @@ def explain(baseline: Capture, contender: Capture, *, interleaved: bool = False)
     verdict = _verdict((baseline, contender), interleaved)
     notes = _notes((baseline, contender), interleaved)
     sides = _of_one_speed((baseline, contender), verdict)
-    for name, side, whole in zip(("baseline", "contender"), sides, (baseline, contender), strict=True):
+    for name, side, whole in zip(SIDES, sides, (baseline, contender), strict=True):
         if len(side.readings) < len(whole.readings):
             notes += (
                 f"{name}: {len(side.readings)} of {len(whole.readings)} processes are explained, the others ran at "
@@ -70,7 +70,7 @@ def explain(baseline: Capture, contender: Capture, *, interleaved: bool = False)
     groups += framework
     if any(reading.fed for side in sides for reading in side.readings):
         groups += [Group("transfer", "batches to the device"), Group("loader", "waiting for the loader")]
-    if any(row.device_seconds is not None for side in sides for row in side.rows):
+    if any(side.is_queued for side in sides):
         found = by_two_clocks(sides, groups, totals)
     else:
         found = serial(sides, groups, totals)
@@ -158,7 +158,7 @@ def _notes(sides: tuple[Capture, Capture], interleaved: bool) -> tuple[str, ...]
         found.append(
             "the captures were not measured by turns, so what the machine did meanwhile is part of the difference"
         )
-    for name, side in zip(("baseline", "contender"), sides, strict=True):
+    for name, side in zip(SIDES, sides, strict=True):
         found += [f"{name}: {problem}" for problem in side.problems]
         if len(side.readings) < 3:
             found.append(f"{name}: fewer than three processes do not show how processes differ")

@@ -215,6 +215,11 @@ class Capture:
         return fmean(reading.step_seconds for reading in self.readings)
 
     @property
+    def is_queued(self) -> bool:
+        """A device works the calls off by itself, and its seconds of each are known."""
+        return any(row.device_seconds is not None for row in self.rows)
+
+    @property
     def has_ops(self) -> bool:
         """Every process timed the ops."""
         return bool(self.rows) and all(reading.ops for reading in self.readings)

@@ -39,7 +39,7 @@ def _replayed(capture: Capture) -> tuple[float, float] | None:
 
     A call that was not replayed keeps its time in place. None: nothing was.
     """
-    if any(row.device_seconds is not None for row in capture.rows):
+    if capture.is_queued:
         played = fmean(clocks.of_reading(capture, reading).seconds() for reading in capture.readings)
         return played, played
     if all(row.hot_seconds is None for row in capture.rows):

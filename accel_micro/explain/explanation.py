@@ -7,6 +7,7 @@ from accel_micro.explain.aligning import Group
 from accel_micro.explain.capture import Capture
 from accel_micro.stats.verdict import Verdict
 
+SIDES: Final = ("baseline", "contender")
 ALPHA: Final = 0.01
 TOLERANCE: Final = 0.01
 CONFIDENCE: Final = 0.95

@@ -111,7 +111,7 @@ def _merged(
         gaps = np.mean([side.readings[r].gaps for r in chosen], axis=0)
         slower = fmean(clocks.slowness(side, side.readings[r]) for r in chosen)
         tails.append(fmean(side.readings[r].tail_seconds for r in chosen) / side.batch)
-        queued = any(row.device_seconds is not None for row in side.rows)  # else nobody waits for its numbers
+        queued = side.is_queued  # else nobody waits for its numbers
         for place, n in enumerate(side.sequence):
             row = side.rows[n]
             called = row.host_seconds(float(ops[n]) / row.count)

@@ -9,7 +9,7 @@ import accel_micro
 from accel_micro.explain.batches import Fit
 from accel_micro.explain.capture import Capture
 from accel_micro.explain.causes import Ablation, Cause
-from accel_micro.explain.explanation import Contribution, Explanation
+from accel_micro.explain.explanation import SIDES, Contribution, Explanation
 from accel_micro.report import explain_words as words
 from accel_micro.report.export import finite
 from accel_micro.report.printing import chosen, paragraph, print_lines
@@ -54,7 +54,7 @@ def lines(
         yield from _table(e, width)
     yield "", ""
     yield from paragraph(words.left(e), width, style="bold")
-    for name, closure in zip(("baseline", "contender"), e.closures, strict=True):
+    for name, closure in zip(SIDES, e.closures, strict=True):
         yield from paragraph(words.closure(name, closure), width, "·  ", "dim")
     if predicted := words.prediction(e):
         yield from paragraph(predicted, width, "·  ", "dim")

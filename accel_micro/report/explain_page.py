@@ -9,7 +9,7 @@ import accel_micro
 from accel_micro.explain.batches import Fit
 from accel_micro.explain.capture import Capture, Row
 from accel_micro.explain.causes import Ablation, Cause
-from accel_micro.explain.explanation import Explanation
+from accel_micro.explain.explanation import SIDES, Explanation
 from accel_micro.report import explain_plots as plots
 from accel_micro.report import explain_words as words
 from accel_micro.report import units
@@ -20,7 +20,6 @@ GENERATOR: Final = "accel_micro explain"
 """Says in a page's head what it is, so that the pages about all results can list it."""
 
 _MOST_ROWS: Final = 80
-_SIDES: Final = ("baseline", "contender")
 
 
 def write_page(
@@ -58,17 +57,17 @@ def render_page(
         list_page=list_page,
         about=[("how", words.how(e)), *_machines(e)],
         left=words.left(e),
-        closures=[words.closure(name, each) for name, each in zip(_SIDES, e.closures, strict=True)],
+        closures=[words.closure(name, each) for name, each in zip(SIDES, e.closures, strict=True)],
         prediction=words.prediction(e),
         waterfall=plots.waterfall(e),
         tracks=[
             (name, drawn, words.step(side, wider))
-            for name, side, (drawn, wider) in zip(_SIDES, sides, plots.tracks(sides), strict=True)
+            for name, side, (drawn, wider) in zip(SIDES, sides, plots.tracks(sides), strict=True)
         ],
         phases=plots.PHASE_CLASSES,
         causes=[_cause(each, ablations) for each in causes],
         fit=words.fit_lines(fit) if fit is not None else [],
-        tables=[(name, _table(side)) for name, side in zip(_SIDES, sides, strict=True)],
+        tables=[(name, _table(side)) for name, side in zip(SIDES, sides, strict=True)],
         notes=[clean(note) for note in e.notes],
         version=accel_micro.__version__,
         geometry={"width": plots.WIDTH, "label": plots.LABEL, "value": plots.VALUE, "row": plots.ROW},
@@ -77,7 +76,7 @@ def render_page(
 
 def _machines(e: Explanation) -> list[tuple[str, str]]:
     found = []
-    for name, side in zip(_SIDES, (e.baseline, e.contender), strict=True):
+    for name, side in zip(SIDES, (e.baseline, e.contender), strict=True):
         facts = [side.machine.get(key, "") for key in ("gpu", "model", "cpu", "os")]
         text = ", ".join(dict.fromkeys(clean(fact) for fact in facts if fact))
         found.append(

@@ -5,7 +5,7 @@ from typing import Final
 
 from accel_micro.explain.batches import Fit, Tried
 from accel_micro.explain.capture import Capture
-from accel_micro.explain.explanation import MOST_LEFT, Closure, Contribution, Explanation
+from accel_micro.explain.explanation import MOST_LEFT, SIDES, Closure, Contribution, Explanation
 from accel_micro.explain.setting import shown
 from accel_micro.report import units
 from accel_micro.report.words import clean, count
@@ -145,9 +145,7 @@ def left(e: Explanation) -> str:
     if e.unexplained >= MOST_LEFT:
         return f"{text}, which is much: take the rest as hints"
     open_sides = [
-        name
-        for name, each in zip(("baseline", "contender"), e.closures, strict=True)
-        if each is None or not each.is_certain
+        name for name, each in zip(SIDES, e.closures, strict=True) if each is None or not each.is_certain
     ]
     if open_sides:
         whose, its = (f"the {open_sides[0]}", "its") if len(open_sides) == 1 else ("both sides", "their")

@@ -162,13 +162,14 @@ def _pairs(folder: Path) -> None:
 
 def _pair(cpu: "Capture", one: "Capture") -> float:
     """Printed in a line; returns predicted ÷ measured."""
+    from accel_micro.explain import clocks
     from accel_micro.explain.causes import causes
 
     found, ratio = _explained((cpu, one)), _predicted(cpu, one)
     speedup, closure = found.speedup, found.closures[1]
     busy = 100 * (closure.device or 0.0) if closure else 0.0
     enqueued = fmean(reading.host_seconds or 0.0 for reading in one.readings)
-    by_ops = sum((row.device_seconds or 0.0) * row.count for row in one.rows)
+    by_ops = clocks.of_reading(one, one.readings[0]).device_seconds()
     by_profiler = one.readings[0].device_seconds or float("nan")
     named = ", ".join(dict.fromkeys(cause.name for cause in causes(found)))
     print(

@@ -2,14 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from accel_micro.explain.aligning import rows_of
 from accel_micro.explain.capture import Capture, Row
-from accel_micro.explain.explanation import Contribution, Explanation
+from accel_micro.explain.explanation import SIDES, Contribution, Explanation
 from accel_micro.explain.setting import Setting
-
-SIDES: Final = ("baseline", "contender")
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from statistics import fmean
 from typing import Final
 
 from accel_micro.explain.capture import Capture
-from accel_micro.explain.causes.cause import SIDES, Cause, milliseconds, of_sides, slower
-from accel_micro.explain.explanation import Explanation
+from accel_micro.explain.causes.cause import Cause, milliseconds, of_sides, slower
+from accel_micro.explain.explanation import SIDES, Explanation
 
 _BUSIER: Final = 1.05
 _MISLED: Final = 1.5

@@ -6,14 +6,13 @@ from typing import Final
 
 from accel_micro.explain.capture import Capture
 from accel_micro.explain.causes.cause import (
-    SIDES,
     Cause,
     milliseconds,
     of_sides,
     slower,
     slowing,
 )
-from accel_micro.explain.explanation import Explanation
+from accel_micro.explain.explanation import SIDES, Explanation
 from accel_micro.explain.setting import Setting
 
 HOST_BOUND: Final = 0.9

@@ -7,7 +7,6 @@ from typing import Final
 from accel_micro.explain.aligning import rows_of
 from accel_micro.explain.capture import Capture
 from accel_micro.explain.causes.cause import (
-    SIDES,
     Cause,
     milliseconds,
     names,
@@ -15,7 +14,7 @@ from accel_micro.explain.causes.cause import (
     slowing,
     worst,
 )
-from accel_micro.explain.explanation import Contribution, Explanation
+from accel_micro.explain.explanation import SIDES, Contribution, Explanation
 from accel_micro.explain.setting import Setting
 
 _MEMORY_SHARE: Final = 0.6

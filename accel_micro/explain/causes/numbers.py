@@ -2,14 +2,12 @@
 
 import math
 from collections.abc import Iterator
-from itertools import compress
 from statistics import fmean, median
 from typing import Final
 
 from accel_micro.explain.aligning import rows_of
 from accel_micro.explain.capture import Capture, Row
 from accel_micro.explain.causes.cause import (
-    SIDES,
     Cause,
     milliseconds,
     names,
@@ -17,7 +15,7 @@ from accel_micro.explain.causes.cause import (
     slower,
     worst,
 )
-from accel_micro.explain.explanation import Contribution, Explanation
+from accel_micro.explain.explanation import SIDES, Contribution, Explanation
 from accel_micro.explain.setting import Setting
 
 _DENORMAL_SHARE: Final = 1e-3
@@ -80,9 +78,9 @@ def _has_denormals(row: Row) -> bool:
 
 def _denormal_share(piece: Contribution, side: int, capture: Capture) -> float:
     """Of what a group takes, by the ops that handle such numbers: Adam has a few in a layer that hardly learns."""
-    seconds = [fmean(reading.ops[n] for reading in capture.readings) for n in piece.group.rows[side]]
-    slow = [_has_denormals(capture.rows[n]) for n in piece.group.rows[side]]
-    return sum(compress(seconds, slow)) / (sum(seconds) or 1.0)
+    seconds = {n: fmean(reading.ops[n] for reading in capture.readings) for n in piece.group.rows[side]}
+    slow = sum(each for n, each in seconds.items() if _has_denormals(capture.rows[n]))
+    return slow / (sum(seconds.values()) or 1.0)
 
 
 def precision(e: Explanation) -> Iterator[Cause]:
