@@ -1,15 +1,20 @@
 """How large a step is, from the blocks that hold both of its sides."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from accel_micro.bisect.likelihood import Bools, Floats, Grid, capped, log_likelihood, log_sum
+from accel_micro.bisect.likelihood import Bools, Floats, Grid, log_likelihood, log_sum
 
-_POINTS: Final = 81
+_POINTS: Final = 81  # of a line of steps, to begin with
+_BEYOND: Final = 4.0  # the contrasts, in log time: ten times the largest noise
+_FARTHER, _FINEST = 3.0, 0.1
+_CELL: Final = 0.005  # of all mass, between two points
+_ROUNDS: Final = 30  # fourfold each
+_FLOOR: Final = 1e-4
 _NEAR: Final = 3.0
 _UNLIKELY: Final = 1e-4  # noises that are less likely than that are left out
 
@@ -57,32 +62,28 @@ def step_ratio(
     likely = noise.sum(axis=1) > _UNLIKELY * noise.sum()
     log_noise = np.log(noise[likely] + 1e-300)
 
-    def log_posterior(steps: Floats, blocks: Sequence[tuple[Floats, Bools]] = both) -> Floats:
+    def log_posterior(steps: Floats) -> Floats:
         local = Grid(steps, hypotheses.noises[likely], hypotheses.shares)
-        total = log_noise + sum(log_likelihood(values, bad[None], local)[0] for values, bad in blocks)
+        total = log_noise + sum(log_likelihood(values, bad[None], local)[0] for values, bad in both)
         return log_sum(total, axis=(1, 2)) + _log_density(steps, hypotheses.steps, prior)
 
-    coarse = None
-    if prior is not None:
-        coarse = log_posterior(hypotheses.steps, [(capped(values), bad) for values, bad in both])
-    centre, half = _start(both, noise, hypotheses, coarse)
-    seen, cut = centre, False
-    # The grid is laid anew around what was found, until it neither cuts the posterior off nor steps over it.
-    for _ in range(12):
-        steps = np.linspace(centre - half, centre + half, _POINTS)
-        logs = log_posterior(steps)
-        weights = np.exp(logs - logs.max())
-        cumulated = np.cumsum(weights) / weights.sum()
-        low, middle, high = np.interp((tail, 0.5, 1 - tail), cumulated, steps)
-        wanted = 2 * max(high - middle, middle - low, 1e-9)
-        cut = bool(weights[[0, -1]].max() >= 1e-4)
-        if not cut and wanted > 0.25 * half:
-            break
-        centre, half = float(middle), 2 * half if cut else max(wanted, 1.5 * half / _POINTS)
-    if cut:  # twelve doublings did not reach where it ends: it ends nowhere
-        return Ratio(math.exp(seen), 0.0, math.inf)
-    if prior is not None:  # the grid may reach beyond what is possible, and interpolate into it
-        low, high = np.clip((low, high), _bound(hypotheses.steps, middle), -_bound(-hypotheses.steps, middle))
+    apart = _contrasts(both)
+    far = float(np.abs(apart).max()) + _BEYOND
+    if prior is None:
+        line = np.concatenate([np.linspace(-far, far, _POINTS), apart])
+    else:
+        sizes = np.geomspace(_FINEST * np.abs(hypotheses.steps).min(), _FARTHER * far, _POINTS)
+        line = np.concatenate([[0.0], sizes, -sizes, apart])
+        line = line[np.isin(np.sign(line), [0, *np.sign(hypotheses.steps[prior > 0])])]
+    steps, logs = _refined(log_posterior, np.unique(line))
+    density = np.exp(logs - logs.max())
+    if prior is None:
+        # Where each block may have strayed a step may have any size. That is left out, or it has no end.
+        if density[[0, -1]].max() >= _FLOOR:
+            return Ratio(math.exp(float(np.median(apart))), 0.0, math.inf)
+        density[density < _FLOOR] = 0.0
+    cumulated = np.concatenate([[0.0], np.cumsum(_masses(steps, density))])
+    low, middle, high = np.interp(np.array([tail, 0.5, 1 - tail]) * cumulated[-1], cumulated, steps)
     return Ratio(math.exp(middle), math.exp(low), math.exp(high))
 
 
@@ -111,38 +112,47 @@ def broadened(prior: Floats, steps: Floats) -> Floats:
     return result
 
 
-def _bound(steps: Floats, found: float) -> float:
-    """Where an interval ends at the latest that holds a step that was found, if all go upwards; else there is no bound.
+def _contrasts(blocks: Sequence[tuple[Floats, Bools]]) -> Floats:
+    """Steps that blocks speak for: what each pair of their values differs by, and the middle of these."""
+    pairs = np.concatenate([np.subtract.outer(values[bad], values[~bad]).ravel() for values, bad in blocks])
+    means = [values[bad].mean() - values[~bad].mean() for values, bad in blocks]
+    return np.array([*pairs, *means, np.median(pairs), np.mean(means), np.median(means)])
 
-    That is the lowest of them. A step that is hardly above it, or below, has an end nearer to no step at all.
+
+def _refined(log_density: Callable[[Floats], Floats], points: Floats) -> tuple[Floats, Floats]:
+    """More points where there is mass, until none that has much lies between two of them; and the density of all.
+
+    Args:
+        points: to begin with, ascending. One of them must be near each narrow peak.
     """
-    return min(float(steps.min()), 0.1 * abs(found)) if steps.min() > 0 else -math.inf
+    logs = log_density(points)
+    for _ in range(_ROUNDS):
+        masses = _masses(points, np.exp(logs - logs.max()))
+        many = masses > _CELL * masses.sum()
+        if not many.any():
+            break
+        places = np.flatnonzero(many)
+        more = points[places] + np.outer((0.25, 0.5, 0.75), np.diff(points)[places])
+        points, order = np.unique(np.concatenate([points, more.ravel()]), return_index=True)
+        logs = np.concatenate([logs, log_density(more.ravel())])[order]
+    return points, logs
 
 
-def _start(
-    blocks: Sequence[tuple[Floats, Bools]], noise: Floats, hypotheses: Grid, coarse: Floats | None
-) -> tuple[float, float]:
-    """Where to lay the first grid: its middle and half its width."""
-    if coarse is not None:
-        # By what lies around a step, not by its density: that of the smallest is large, since they are close together.
-        best = float(hypotheses.steps[int((coarse + np.log(np.abs(hypotheses.steps))).argmax())])
-        if abs(best) < np.abs(hypotheses.steps).max():
-            return best, 0.5 * abs(best)
-        # The largest stands for all beyond it.
-    apart = np.array([np.median(values[bad]) - np.median(values[~bad]) for values, bad in blocks])
-    spread = float(np.sqrt((noise.sum(axis=1) * hypotheses.noises**2).sum()))
-    centre = float(np.median(apart))
-    scatter = float(np.median(np.abs(apart - centre)))
-    return centre, 8 * max(spread / math.sqrt(len(blocks)), scatter, 1e-6)
+def _masses(points: Floats, density: Floats) -> Floats:
+    """Between each two points, by trapezia."""
+    result: Floats = np.diff(points) * (density[1:] + density[:-1]) / 2
+    return result
 
 
 def _log_density(steps: Floats, known: Floats, prior: Floats | None) -> Floats:
     """Of a step on the line, from weights of steps that are as far apart as they are large.
 
     Below the smallest of them it stays what it is there: growing on towards no step at all it would outweigh the rest.
+    The largest stands for all beyond it too, which have its weight once more, the less the farther they are.
     """
     if prior is None:
         return np.zeros(len(steps))
+    largest = np.abs(known).max()
     sizes = np.maximum(np.abs(steps), np.abs(known).min())
     result = np.full(len(steps), -1e300)
     for sign in (-1, 1):
@@ -151,5 +161,11 @@ def _log_density(steps: Floats, known: Floats, prior: Floats | None) -> Floats:
             order = np.argsort(np.abs(known[side]))
             places, logs = np.log(np.abs(known[side][order])), np.log(prior[side][order] + 1e-300)
             mine = np.sign(steps) == sign
-            result[mine] = np.interp(np.log(sizes[mine]), places, logs) - np.log(sizes[mine])
+            fall = np.maximum(np.log(sizes[mine] / largest), 0.0) / _between(places)
+            result[mine] = np.interp(np.log(sizes[mine]), places, logs) - np.log(sizes[mine]) - fall
     return result
+
+
+def _between(places: Floats) -> float:
+    """How far hypotheses are apart: each weight is of so much of the line."""
+    return float(np.diff(places).mean()) if len(places) > 1 else 1.0

@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from accel_micro.bisect.likelihood import grid
+from accel_micro.bisect.likelihood import Bools, Floats, grid
 from accel_micro.bisect.ratio import UNKNOWN, broadened, step_ratio
 
 GRID = grid("slower")
@@ -97,3 +99,75 @@ def test_one_block_of_which_a_value_strayed_is_not_taken_for_no_step() -> None:
     prior = np.where(GRID.steps < 0.45, 0.016, 0.088)  # a large step, and perhaps one that others undo
     ratio = step_ratio([(values, np.array([True, False, False, True]))], noise, GRID, prior)
     assert 4 < ratio.value < 8
+
+
+def some_blocks(
+    seed: int, count: int, step: float, noise: float, slow: float = 0.0
+) -> list[tuple[Floats, Bools]]:
+    """Blocks of two processes a side; with a chance of `slow` each of them runs 1.8 times as long."""
+    chance = np.random.default_rng([seed, 7])
+    blocks = []
+    for _ in range(count):
+        values = chance.normal(0, 0.3) + step * BAD + chance.normal(0, noise, 4)
+        blocks.append((values + math.log(1.8) * (chance.random(4) < slow), BAD))
+    return blocks
+
+
+def near(step: float) -> Floats:
+    """What a search knows of a step, as a confirmed one is told."""
+    return broadened(np.exp(-0.5 * (np.log(GRID.steps / step) / 0.3) ** 2), GRID.steps)
+
+
+def machine(noise: float) -> Floats:
+    """What a search knows of the noise and the strays."""
+    likely = np.exp(-0.5 * (np.log(GRID.noises / noise) / 0.4) ** 2)
+    return np.asarray(likely[:, None] * np.array([0.4, 0.4, 0.2]))
+
+
+def test_few_blocks_of_a_machine_with_two_speeds_have_a_ratio_of_the_right_size() -> None:
+    # A narrow peak and a long tail of larger steps beside it, where values may have strayed: once it said 2.8e-8.
+    for seed in range(40):
+        ratio = step_ratio(
+            some_blocks(seed, 2, math.log(5), 0.1, 0.3), machine(0.1), GRID, near(math.log(5)), 0.0075
+        )
+        assert 1 < ratio.low < ratio.value < ratio.high < math.inf
+        assert 5 / 3 < ratio.value < 5 * 3
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_its_middle_is_not_off_to_one_side(count: int) -> None:
+    found = [
+        step_ratio(some_blocks(seed, count, 1.6, 0.02), machine(0.02), GRID, near(1.6)).value
+        for seed in range(60)
+    ]
+    assert np.mean(np.log(found)) == pytest.approx(1.6, abs=4 * 0.02 / math.sqrt(count * 60))
+
+
+LOGS = st.floats(-3, 3)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.lists(LOGS, min_size=4, max_size=4).map(np.array), min_size=1, max_size=4),
+    st.sampled_from(["slower", "faster", "either"]),
+    st.sampled_from([0.005, 0.05, 0.3]),
+)
+def test_whatever_the_blocks_the_middle_lies_in_the_interval_and_on_the_side_that_is_known(
+    values: list[Floats], direction: str, noise: float
+) -> None:
+    hypotheses = grid(direction)
+    blocks = [(each, BAD) for each in values]
+    ratio = step_ratio(blocks, machine(noise), hypotheses, np.ones(len(hypotheses.steps)))
+    assert 0 < ratio.low <= ratio.value <= ratio.high < math.inf
+    assert direction == "either" or (ratio.low >= 1 if direction == "slower" else ratio.high <= 1)
+    without = step_ratio(blocks, machine(noise), hypotheses)
+    assert without.low <= without.value <= without.high
+
+
+def test_sides_that_are_swapped_turn_it_over() -> None:
+    for seed in range(10):
+        blocks = some_blocks(seed, 3, 0.1, 0.02)
+        there = step_ratio(blocks, machine(0.02), GRID)
+        back = step_ratio([(values, ~bad) for values, bad in blocks], machine(0.02), GRID)
+        turned = 1 / np.array([back.value, back.high, back.low])
+        np.testing.assert_allclose([there.value, there.low, there.high], turned, rtol=1e-3)
