@@ -12,6 +12,7 @@ from functools import cached_property
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
+from accel_micro.device_names import kind_of
 from accel_micro.dtypes import DTYPES, FLOATS, ITEMSIZE
 from accel_micro.shapes import CACHE, hot, is_cold, parse_shape
 from accel_micro.sweep import Sweep
@@ -226,7 +227,7 @@ class Op:
 
     def why_unsupported(self, device: str, dtype: str, shape: str) -> str | None:
         """Why the case does not exist on that kind of device or would take far too long there, else None."""
-        kind = device.partition(":")[0]
+        kind = kind_of(device)
         if dtype not in self.dtypes:
             return f"{self.name} does not exist in {dtype}"
         if self.unsupported is not None:

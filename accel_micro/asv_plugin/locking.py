@@ -17,6 +17,7 @@ import platformdirs
 
 from accel_micro.asv_plugin.errors import DeviceBusy, EnvironmentLacks
 from accel_micro.builds.locks import FileLock
+from accel_micro.device_names import index_of, kind_of
 from accel_micro.devices import chosen
 from accel_micro.host import cards
 
@@ -121,7 +122,7 @@ def lock_name(device: str) -> str:
         EnvironmentLacks: which card that is cannot be told.
     """
     name = chosen.name_of(device)
-    kind, index = name.partition(":")[0], chosen.index_of(name)
+    kind, index = kind_of(name), index_of(name)
     if kind not in cards.WITH_CARDS:
         return kind
     try:

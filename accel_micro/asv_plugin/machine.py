@@ -22,6 +22,7 @@ from accel_micro.asv_plugin import patching, state
 from accel_micro.asv_plugin.errors import EnvironmentLacks
 from accel_micro.asv_plugin.locking import lock_directory
 from accel_micro.builds.locks import FileLock
+from accel_micro.device_names import index_of
 from accel_micro.devices import chosen
 from accel_micro.host import cards
 from accel_micro.host.cards import Card
@@ -109,7 +110,7 @@ def cards_of_run() -> list[Card]:
     for kind in cards.WITH_CARDS:
         if names and kind not in names:
             continue
-        index = chosen.index_of(names.get(kind, kind))
+        index = index_of(names.get(kind, kind))
         try:
             card = cards.find(kind, index)
         except cards.UnknownOrder as reason:
@@ -148,7 +149,7 @@ def name_for(devices: Sequence[str]) -> str | None:
         kind, colon, _ = name.partition(":")
         if colon and kind in cards.WITH_CARDS:
             try:
-                card = cards.find(kind, chosen.index_of(name))
+                card = cards.find(kind, index_of(name))
             except cards.UnknownOrder as reason:
                 raise EnvironmentLacks(str(reason)) from None
             if card is None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from accel_micro.commands.calibrate_run import CLOCK, Run, Turn, run
+from accel_micro.device_names import kind_of
 from accel_micro.measure.records import Case, Record
 from accel_micro.results.calibrations import CalibratedCase, Calibration, append
 
@@ -147,7 +148,7 @@ def bench(request: Request) -> Iterator[Bench]:
     ) as measure:
         devices = measure.devices(installed)
         for name in request.devices:
-            if name.partition(":")[0] not in devices:
+            if kind_of(name) not in devices:
                 raise SessionError(
                     f"{name} is not to be had here; there is {', '.join(devices)}", NOTHING_TIMED
                 )

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from accel_micro.device_names import kind_of
+
 if TYPE_CHECKING:
     import re
 
@@ -200,7 +202,7 @@ def has_index(name: str) -> bool:
 
 def without_index(name: str | None) -> str | None:
     """A device's name without its index; all else stays what it is."""
-    return name if name is None or not has_index(name) else name.removeprefix("device:").partition(":")[0]
+    return name if name is None or not has_index(name) else kind_of(name.removeprefix("device:"))
 
 
 def say_error(text: str) -> None:

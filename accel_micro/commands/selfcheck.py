@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
+from accel_micro.device_names import kind_of
 from accel_micro.selfcheck.findings import Column, Row, Section, SelfCheck, Table, Value
 from accel_micro.selfcheck.planning import BUDGET_SECONDS, Part, plan
 
@@ -73,7 +74,7 @@ def check(request: Request, tell: Told) -> SelfCheck:
             break
         except Exception as error:  # one section must not end the rest
             section = Section(part.key, part.title, part.question, failed=f"{type(error).__name__}: {error}")
-        fuller = FULLER[part.key].format(device=request.device, kind=request.device.partition(":")[0])
+        fuller = FULLER[part.key].format(device=request.device, kind=kind_of(request.device))
         sections.append(replace(section, seconds=perf_counter() - start, fuller=fuller))
     return SelfCheck(
         tuple(sections),
@@ -118,7 +119,7 @@ def _alone_on(device: str) -> Iterator[None]:
     from accel_micro.asv_plugin.locking import DeviceLocks
 
     locks = DeviceLocks()
-    locks.acquire({"cpu", device.partition(":")[0]})
+    locks.acquire({"cpu", device})
     try:
         yield
     finally:
@@ -131,7 +132,7 @@ def _truth(part: Part, request: Request, seconds: float, shared: _Shared, tell: 
     tables: list[Table] = []
     notes: list[str] = []
     with _alone_on(request.device):
-        if request.device.partition(":")[0] == "cuda":
+        if kind_of(request.device) == "cuda":
             seconds /= 2
             tables += truth.kernel_tables(truth.read_kernels(request.device, seconds, tell))
             notes += truth.KERNEL_NOTES
@@ -153,7 +154,7 @@ def _power(part: Part, request: Request, seconds: float, shared: _Shared, tell: 
     from accel_micro.selfcheck.peers import worker
 
     pyperf_seconds = seconds / 3 if seconds >= _PYPERF_SECONDS else 0.0
-    kind = request.device.partition(":")[0]
+    kind = kind_of(request.device)
     with _alone_on(request.device):
         rounds = shared.rounds = power.gather(request.device, seconds - pyperf_seconds, tell)
         rows = power_rows(rounds, power.methods(kind))
@@ -242,7 +243,7 @@ def _cost(part: Part, request: Request, seconds: float, shared: _Shared, tell: T
         left = seconds - (perf_counter() - begin)
         with _alone_on(request.device):
             rounds = power.gather(request.device, left, tell, ops=worker.OPS[:1])
-    names = {name: name for name in power.methods_of(request.device.partition(":")[0])}
+    names = {name: name for name in power.methods_of(kind_of(request.device))}
     notes: tuple[str, ...] = ()
     if (found := cost.precision_table(rounds, names)) is not None:
         tables.insert(0, found)

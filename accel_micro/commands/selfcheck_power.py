@@ -13,6 +13,7 @@ from statistics import median
 from time import perf_counter
 from typing import IO, Any, Final, cast
 
+from accel_micro.device_names import kind_of
 from accel_micro.selfcheck.findings import Row, Value
 from accel_micro.selfcheck.peers import rules, worker
 from accel_micro.selfcheck.rates import BASELINE, LEVELS, Judged, Method, Process, Rounds
@@ -105,7 +106,7 @@ def gather(
         chance.shuffle(levels)
         with workers(levels) as started:
             for op in ops:
-                for method in methods_of(device.partition(":")[0]):
+                for method in methods_of(kind_of(device)):
                     for level in levels:
                         found = started[level].ask(
                             op=op, repeats=worker.BASE + LEVELS[level], method=method, device=device

@@ -47,9 +47,3 @@ def name_of(device: str) -> str:
         return asked().get(device, device)
     except ValueError:  # of a variable that a run would refuse
         return device
-
-
-def index_of(name: str) -> int:
-    """The index in the name of a device; 0 where it has none."""
-    index = name.partition(":")[2]
-    return int(index) if index.isdecimal() else 0

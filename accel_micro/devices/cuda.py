@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, partial
 from typing import Any, Final
 
+from accel_micro.device_names import index_of
 from accel_micro.devices import proof
 from accel_micro.devices.base import Call, Device, Queue, Unwatched
 from accel_micro.devices.nvml import NvmlWatch
@@ -39,7 +40,7 @@ class Cuda(Device):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.index = int(name.partition(":")[2] or 0)
+        self.index = index_of(name)
 
     @property
     def clocks(self) -> tuple[str, ...]:  # type: ignore[override]

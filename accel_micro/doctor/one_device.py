@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from accel_micro.devices import DEVICE_KINDS, DeviceUnavailable, UnknownDevice, chosen
+from accel_micro.device_names import index_of, kind_of
+from accel_micro.devices import DEVICE_KINDS, DeviceUnavailable, UnknownDevice
 from accel_micro.host import cards
 
 _MAKERS = {"cuda": ("NVIDIA", "AMD"), "xpu": ("Intel",), "mps": ("Apple",)}
@@ -16,7 +17,7 @@ def only(facts: Mapping[str, Any], device: str) -> dict[str, Any]:
         UnknownDevice: there is no such device.
         DeviceUnavailable: this machine shows none of that index, or which one it is cannot be told.
     """
-    kind = device.partition(":")[0]
+    kind = kind_of(device)
     if kind not in DEVICE_KINDS or (":" in device and not device.partition(":")[2].isdecimal()):
         raise UnknownDevice(
             f"unknown device {device!r}; known: {', '.join(DEVICE_KINDS)} (cuda:1 is the second GPU)"
@@ -25,7 +26,7 @@ def only(facts: Mapping[str, Any], device: str) -> dict[str, Any]:
     devices = [each for each in gpu.get("devices", []) if each.get("vendor") in _MAKERS.get(kind, ())]
     if kind == "cuda" or (kind in cards.WITH_CARDS and devices):  # no tool lists the others
         try:
-            card = cards.find(kind, chosen.index_of(device))
+            card = cards.find(kind, index_of(device))
         except cards.UnknownOrder as reason:
             raise DeviceUnavailable(str(reason)) from None
         devices = [each for each in devices if card is not None and each.get("index") == card.number]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from accel_micro.catalogue.standalone import NotStandalone, Standalone, standalone
 from accel_micro.definition import Op
+from accel_micro.device_names import kind_of
 from accel_micro.measure import CLOCKS
 from accel_micro.measure.records import Case
 from accel_micro.models import NAMES
@@ -79,7 +80,7 @@ def reproducer(op: Op, case: Case, *, clock: str = "throughput", note: str = "")
     """
     if clock not in CLOCKS:
         raise ValueError(f"unknown clock {clock!r}; known: {', '.join(CLOCKS)}")
-    kind = case.device.partition(":")[0]
+    kind = kind_of(case.device)
     if kind not in _WAITS:
         raise NotStandalone(
             f"{case} cannot be made a script of its own: it does not know how to wait for {kind}"

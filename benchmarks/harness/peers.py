@@ -22,6 +22,7 @@ from time import perf_counter
 from typing import Any
 
 from accel_micro import profiles
+from accel_micro.device_names import kind_of
 from accel_micro.selfcheck.peers.reading import first_line, read_case
 from accel_micro.selfcheck.spreading import in_turns
 from accel_micro.selfcheck.truth import KERNELS, Band, Reading, Timed, errors, spreads
@@ -326,7 +327,7 @@ def _cpu(options: argparse.Namespace) -> None:
 
 def peers(options: argparse.Namespace) -> None:
     """Read cases within the budget, print a row for each, then each harness's errors and spread."""
-    if options.device.partition(":")[0] == "cpu":
+    if kind_of(options.device) == "cpu":
         _cpu(options)
         return
     import torch

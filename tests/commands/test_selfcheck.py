@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from accel_micro.asv_plugin.locking import DeviceLocks
 from accel_micro.cli import app
 from accel_micro.commands import selfcheck, selfcheck_power, selfcheck_scale, selfcheck_truth
 from accel_micro.commands.selfcheck import Request
@@ -37,6 +38,13 @@ def sections(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[..., Section
     found = dict.fromkeys(selfcheck.SECTIONS, answer)
     monkeypatch.setattr(selfcheck, "SECTIONS", found)
     return found
+
+
+def test_the_second_card_is_locked_by_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[str] = []
+    monkeypatch.setattr(DeviceLocks, "acquire", lambda self, names: held.extend(sorted(names)))
+    with selfcheck._alone_on("cuda:1"):
+        assert held == ["cpu", "cuda:1"]
 
 
 def test_a_section_that_fails_costs_itself_alone(sections: dict[str, Callable[..., Section]]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from statistics import fmean
 from typing import Final
 
+from accel_micro.device_names import kind_of
 from accel_micro.explain.aligning import rows_of
 from accel_micro.explain.capture import Capture
 from accel_micro.explain.causes.cause import (
@@ -33,7 +34,7 @@ def regime_switch(e: Explanation) -> Iterator[Cause]:
     """
     side = slower(e)
     capture = (e.baseline, e.contender)[side]
-    alike = e.baseline.device.partition(":")[0] == e.contender.device.partition(":")[0]
+    alike = kind_of(e.baseline.device) == kind_of(e.contender.device)
     known = {(row.phase, row.module): row.backend for row in e.baseline.rows if row.backend}
     changed: dict[tuple[str, str], int] = {}
     for row in e.contender.rows:
