@@ -113,7 +113,7 @@ def median_order(samples: int, confidence: float = 0.95) -> tuple[tuple[int, int
     that reaches `confidence` is taken; when none does (n < 6 at 95 %) the smallest and the largest, with what
     they cover.
 
-    >>> median_order(20)
+    >>> median_order(20)  # doctest: +ELLIPSIS
     ((6, 15), 0.958610...)
     >>> median_order(1)
     ((1, 1), 0.0)

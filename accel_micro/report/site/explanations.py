@@ -35,7 +35,7 @@ def name_of(title: str) -> str:
     """File of an explanation: legible, and the same for the same question, so that a later answer replaces it.
 
     >>> name_of("mnist, training: cpu batch=4 (baseline) and cuda batch=4 (contender)")
-    'mnist-training-cpu-batch-4-baseline-and-cuda-batch-4-contender-1a6a2e8f.html'
+    'mnist-training-cpu-batch-4-baseline-and-cuda-batch-4-contender-b6834e9c.html'
     """
     digest = hashlib.sha1(title.encode(), usedforsecurity=False).hexdigest()[:8]
     return f"{re.sub(r'[^A-Za-z0-9._]+', '-', title).strip('-.')[:100]}-{digest}.html"
