@@ -6,7 +6,7 @@ from statistics import fmean, median, variance
 from accel_micro.explain import clocks
 from accel_micro.explain.capture import Capture
 from accel_micro.explain.explanation import CONFIDENCE, Closure, Interval
-from accel_micro.stats.contrast import student_quantile
+from accel_micro.stats import student
 
 
 def closure(capture: Capture) -> Closure:
@@ -17,9 +17,7 @@ def closure(capture: Capture) -> Closure:
     middle = fmean(shares)
     half = math.inf
     if len(shares) > 1:
-        half = student_quantile(float(len(shares) - 1), (1 + CONFIDENCE) / 2) * math.sqrt(
-            variance(shares) / len(shares)
-        )
+        half = student.margin(len(shares) - 1, CONFIDENCE) * math.sqrt(variance(shares) / len(shares))
     steps = capture.step_seconds
     replayed = _replayed(capture)
     # Each ÷ its own process's step: a host that was faster in one process while it only enqueued does not decide.

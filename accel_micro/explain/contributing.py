@@ -9,7 +9,7 @@ from typing import Final
 from accel_micro.explain.aligning import Group, noise, values
 from accel_micro.explain.capture import Capture
 from accel_micro.explain.explanation import ALPHA, CONFIDENCE, TOLERANCE, Contribution, Interval
-from accel_micro.stats.contrast import student_quantile
+from accel_micro.stats import student
 from accel_micro.stats.judging import FEWEST, q_values
 
 _UNSEEN: Final = 1e-15
@@ -118,10 +118,7 @@ def _welch(
         return (1.0 if abs(difference) < _UNSEEN else 0.0), 0.0
     below = math.fsum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True) if part)
     degrees = min(_MOST_DEGREES, error**4 / below) if below else _MOST_DEGREES
-    from scipy.special import stdtr
-
-    p_value = float(2 * stdtr(degrees, -abs(difference) / error))
-    return p_value, student_quantile(round(degrees, 3), (1 + CONFIDENCE) / 2) * error
+    return student.p_value(degrees, difference / error), student.margin(round(degrees, 3), CONFIDENCE) * error
 
 
 def judged(

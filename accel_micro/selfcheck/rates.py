@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, median, stdev
 from typing import Final, NamedTuple
 
-from accel_micro.stats.contrast import student_quantile
+from accel_micro.stats import student
 
 BASELINE: Final = "A"
 LEVELS: Final[Mapping[str, int]] = {"A": 0, "A again": 0, "+2 %": 2, "+5 %": 5, "+10 %": 10}
@@ -174,7 +174,7 @@ def processes_needed(spread: float, width: float = PRECISION) -> int | None:
     """Fewest processes whose mean is known within ±`width`; two at least."""
 
     def enough(count: int) -> bool:
-        return student_quantile(float(count - 1), 0.975) * spread / math.sqrt(count) <= math.log1p(width)
+        return student.margin(count - 1, 0.95) * spread / math.sqrt(count) <= math.log1p(width)
 
     if not enough(_MOST_PROCESSES):
         return None

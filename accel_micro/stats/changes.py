@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from accel_micro.stats.estimate import student_quantile
+from accel_micro.stats import student
 from accel_micro.stats.levels import Costs, Floats, Noise, grid
 
 FEWEST: Final = 8
@@ -222,7 +222,7 @@ class _Search:
     def _change(self, at: int) -> Change:
         first, jump, end = self.ends[at : at + 3]
         (before, error_before), (after, error_after) = self._level(first, jump), self._level(jump, end)
-        half = student_quantile(end - first - 2, 0.95) * math.sqrt(error_before + error_after)
+        half = student.margin(end - first - 2, 0.95) * math.sqrt(error_before + error_after)
         cells = (self.costs.segment(first, jump)[1], self.costs.segment(jump, end)[1])
         earliest, latest = _places(self.costs.split(first, end, cells), first + 1, jump)
         return Change(

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
+from accel_micro.stats import student
 from accel_micro.stats.modes import Modes, one_mode
 
 FEWEST_TURNS: Final = 4
@@ -47,11 +47,11 @@ class Contrast:
         """Of no difference, two-sided."""
         if self.error == 0:
             return 1.0 if self.difference == 0 else 0.0
-        return float(2 * _stdtr()(self.degrees, -abs(self.difference) / self.error))
+        return student.p_value(self.degrees, self.difference / self.error)
 
     def half_width(self, confidence: float) -> float:
         """Of the interval of the difference."""
-        return student_quantile(round(self.degrees, 3), (1 + confidence) / 2) * self.error
+        return student.margin(round(self.degrees, 3), confidence) * self.error
 
 
 def within_modes(
@@ -136,18 +136,3 @@ def mean(values: Sequence[float]) -> float:
     # About the first value, so that equal values have exactly that mean, and differences of sides are exact.
     first = values[0]
     return first + math.fsum(value - first for value in values) / len(values)
-
-
-@lru_cache(maxsize=4096)
-def student_quantile(degrees: float, probability: float) -> float:
-    """Of Student's t."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, probability))
-
-
-@lru_cache
-def _stdtr():  # type: ignore[no-untyped-def]
-    from scipy.special import stdtr  # half the import time of scipy.stats
-
-    return stdtr

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from accel_micro.stats import student
+
 FEWEST_PROCESSES: Final = 3
 """Processes from which on an interval also covers how processes differ."""
 
@@ -77,7 +79,7 @@ def estimate(processes: Sequence[Sequence[float]], confidence: float = 0.95) -> 
     seconds = _geometric_mean(medians)
     if len(processes) >= FEWEST_PROCESSES:
         spread = math.sqrt(_variance(_logs(medians)))
-        half = student_quantile(len(medians) - 1, confidence) * spread / math.sqrt(len(medians))
+        half = student.margin(len(medians) - 1, confidence) * spread / math.sqrt(len(medians))
         return Estimate(
             seconds=seconds,
             low=seconds * math.exp(-half),
@@ -126,14 +128,6 @@ def median_order(samples: int, confidence: float = 0.95) -> tuple[tuple[int, int
             break
         rank, covered = candidate, reached
     return (rank, samples + 1 - rank), covered
-
-
-@lru_cache
-def student_quantile(degrees: int, confidence: float) -> float:
-    """Half-width of Student's two-sided interval in standard errors: 4.30 at 2 degrees of freedom, 95 %."""
-    from scipy.special import stdtrit  # half the import time of scipy.stats
-
-    return float(stdtrit(degrees, (1 + confidence) / 2))
 
 
 def _validate(processes: Sequence[Sequence[float]]) -> None:

@@ -22,12 +22,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from accel_micro.stats import student
 from accel_micro.stats.contrast import (
     FEWEST_TURNS,
     Contrast,
     by_turns,
     mean,
-    student_quantile,
     within_modes,
 )
 from accel_micro.stats.modes import Modes, one_mode, ways
@@ -325,9 +325,9 @@ def _more(
         used = max(processes * kept, 2.0)
         error, degrees = math.sqrt(variance / used), round(2 * used - 2)
         if size > limit:
-            significant = size >= (student_quantile(degrees, 1 - alpha / ways / 2) + _POWER) * error
+            significant = size >= (student.quantile(degrees, 1 - alpha / ways / 2) + _POWER) * error
             return significant and size - limit >= _POWER * error
-        return limit - size >= (student_quantile(degrees, 1 - equivalence_alpha / ways) + _POWER) * error
+        return limit - size >= (student.quantile(degrees, 1 - equivalence_alpha / ways) + _POWER) * error
 
     if not enough(_MOST_PROCESSES):
         return None

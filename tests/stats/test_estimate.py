@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from accel_micro.stats.estimate import Estimate, estimate, median_order, student_quantile
+from accel_micro.stats.estimate import Estimate, estimate, median_order
 
 seconds = st.floats(min_value=1e-9, max_value=1e3)
 processes = st.lists(st.lists(seconds, min_size=1, max_size=24), min_size=1, max_size=8)
@@ -120,11 +120,6 @@ def test_median_order_is_the_exact_binomial_and_the_narrowest(samples: int, conf
         assert covered >= confidence
     if lower < (samples + 1) // 2:
         assert 1 - 2 * below[1] < confidence + 1e-12, "the next pair would have covered as well"
-
-
-@given(st.integers(1, 60), st.floats(0.5, 0.999))
-def test_student_quantile_is_scipys(degrees: int, confidence: float) -> None:
-    assert student_quantile(degrees, confidence) == pytest.approx(stats.t.ppf((1 + confidence) / 2, degrees))
 
 
 TRIALS = 1500
