@@ -164,6 +164,57 @@ def errors(timed: Sequence[Timed], bands: Iterable[Band], harnesses: Sequence[st
     return found
 
 
+@dataclass(frozen=True)
+class Difference:
+    """How far a harness's readings of one case in several processes are apart, over the cases of a band.
+
+    What the work itself took may differ between processes, so it is the ratios to the witness, in the harness's own
+    state, that are held against each other.
+
+    Attributes:
+        cases: that it read in two processes or more, with the work steady. middle: median over them of their spread.
+        worst: the largest of these, and `worst_case` whose it is.
+    """
+
+    harness: str
+    band: str
+    cases: int
+    middle: float
+    worst: float
+    worst_case: str
+
+
+def differences(timed: Sequence[Timed], bands: Iterable[Band], harnesses: Sequence[str]) -> list[Difference]:
+    """Each harness over each band that has a case of several processes. A case is in `timed` once for each process."""
+    by_name: dict[str, list[Timed]] = {}
+    for case in timed:
+        by_name.setdefault(case.name, []).append(case)
+    found = []
+    for band in bands:
+        among = {
+            name: processes
+            for name, processes in by_name.items()
+            if band.has(median(one.unit_seconds for one in processes))
+        }
+        for harness in harnesses:
+            spread = {
+                name: apart
+                for name, processes in among.items()
+                if not math.isnan(apart := spread_of(_ratios(processes, harness)))
+            }
+            if spread:
+                worst = max(spread, key=spread.__getitem__)
+                middle = median(spread.values())
+                found.append(Difference(harness, band.name, len(spread), middle, spread[worst], worst))
+    return found
+
+
+def _ratios(processes: Sequence[Timed], harness: str) -> list[float]:
+    """Its steady readings ÷ the witness in its own state."""
+    read = [one.readings[harness] for one in processes if harness in one.readings]
+    return [1 + one.error_in_regime for one in read if one.is_steady and math.isfinite(one.error)]
+
+
 def spread_of(values: Sequence[float]) -> float:
     """(Largest − smallest) ÷ median of repeated readings; NaN of fewer than two."""
     return (max(values) - min(values)) / median(values) if len(values) > 1 else math.nan

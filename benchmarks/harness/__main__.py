@@ -319,6 +319,13 @@ def main() -> None:
         metavar="FILE",
         help="what --out wrote earlier on this card: its cases are not read again, and the tables have them too",
     )
+    command.add_argument(
+        "--files",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="read nothing: the tables of what --out wrote in several processes, and how far those differ",
+    )
     command.set_defaults(run=peers)
     command = commands.add_parser("check", help="every case against float64")
     command.add_argument("--device", default="cuda")
@@ -368,7 +375,8 @@ def main() -> None:
     command.set_defaults(run=bisections.run)
     releases.add_options(commands.add_parser("releases", help="bisections between real releases"))
     options = parser.parse_args()
-    if options.command in ("clocks", "peers", "check", "cold"):
+    reads = not (options.command == "peers" and options.files)
+    if reads and options.command in ("clocks", "peers", "check", "cold"):
         _require(parser, options.device)
     options.run(options)
 

@@ -25,7 +25,7 @@ from accel_micro import profiles
 from accel_micro.device_names import kind_of
 from accel_micro.selfcheck.peers.reading import first_line, read_case
 from accel_micro.selfcheck.spreading import in_turns
-from accel_micro.selfcheck.truth import KERNELS, Band, Reading, Timed, errors, spreads
+from accel_micro.selfcheck.truth import KERNELS, Band, Reading, Timed, differences, errors, spreads
 from benchmarks.harness.cases import cases
 from benchmarks.harness.clocks import prepared_case, usable
 
@@ -229,18 +229,26 @@ def earlier(files: Sequence[str], card: str, torch_version: str) -> list[Timed]:
     """
     found: dict[str, Timed] = {}
     for name in files:
-        try:
-            data = json.loads(Path(name).read_text(encoding="utf-8"))
-            rows = [Timed.from_json(case) for case in data["cases"]]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise SystemExit(f"{name} is no file of this command: {first_line(error)}") from None
-        of = (data.get("card"), data.get("torch"))
+        of, rows = _kept(name)
         if of != (card, torch_version):
             raise SystemExit(
                 f"{name} is of {of[0]} with torch {of[1]}, not of {card} with torch {torch_version}"
             )
         found.update((row.name, row) for row in rows)
     return list(found.values())
+
+
+def _kept(name: str) -> tuple[tuple[str, str], list[Timed]]:
+    """What `--out` wrote there: card and version of torch, and the cases.
+
+    Raises:
+        SystemExit: the file cannot be read.
+    """
+    try:
+        data = json.loads(Path(name).read_text(encoding="utf-8"))
+        return (data["card"], data["torch"]), [Timed.from_json(case) for case in data["cases"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SystemExit(f"{name} is no file of this command: {first_line(error)}") from None
 
 
 # cuda.bench, in a process of its own: it runs what was registered once, and then no more
@@ -326,7 +334,13 @@ def _cpu(options: argparse.Namespace) -> None:
 
 
 def peers(options: argparse.Namespace) -> None:
-    """Read cases within the budget, print a row for each, then each harness's errors and spread."""
+    """Read cases within the budget, print a row for each, then each harness's errors and spread.
+
+    With files of several processes instead print the tables of all their readings, and how far those of a case differ.
+    """
+    if options.files:
+        _print_files(options.files)
+        return
     if kind_of(options.device) == "cpu":
         _cpu(options)
         return
@@ -336,7 +350,7 @@ def peers(options: argparse.Namespace) -> None:
     rows = _cuda(options, budget)
     harnesses = list(dict.fromkeys(name for row in rows for name in (*row.readings, *row.refused)))
     print_table(rows, KERNELS, harnesses)
-    if (absent := nvbench_absent()) is not None:
+    if re.search(options.harness, _NVBENCH) and (absent := nvbench_absent()) is not None:
         print(absent)
     print(f"{len(rows)} cases in {perf_counter() - budget.start:.0f} s")
     if options.out:
@@ -351,6 +365,40 @@ def peers(options: argparse.Namespace) -> None:
             "cases": [row.to_json() for row in rows],
         }
         Path(options.out).write_text(json.dumps(facts, indent=1), encoding="utf-8")
+
+
+def _print_files(files: Sequence[str]) -> None:
+    """Tables of the readings of several processes: each of them counts, the worst of any process is the worst.
+
+    Raises:
+        SystemExit: a file cannot be read, or they are not of one kind of card and one torch.
+    """
+    kept = [_kept(name) for name in files]
+    kinds = sorted({of for of, _ in kept})
+    if len(kinds) > 1:
+        raise SystemExit(
+            f"not of one card and torch: {', '.join(f'{card}, torch {of}' for card, of in kinds)}"
+        )
+    rows = [row for _, each in kept for row in each]
+    processes = Counter(row.name for row in rows)
+    harnesses = list(dict.fromkeys(name for row in rows for name in (*row.readings, *row.refused)))
+    ((card, version),) = kinds
+    print(
+        f"{card}, torch {version}; {len(processes)} cases in {len(files)} processes, "
+        f"{sum(count > 1 for count in processes.values())} of them in more than one; "
+        "a case counts as often as it was read"
+    )
+    print_table(rows, KERNELS, harnesses)
+    found = differences(rows, KERNELS, harnesses)
+    if found:
+        print(
+            "between processes: (largest − smallest) ÷ median of reading ÷ CUPTI, in the harness's own state"
+        )
+    for one in found:
+        print(
+            f"  {one.band:24s} {one.harness:28s} {one.cases:5d} cases, median {100 * one.middle:6.2f} %, "
+            f"worst {100 * one.worst:6.1f} %  {one.worst_case}"
+        )
 
 
 def _print_row(row: Timed, seconds: float) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -110,7 +111,7 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(tmp_path: Path, **options: Any) -> dict[str, Any]:
     given = {"device": "cuda", "profile": "quick", "bench": "", "repeats": 0, "budget": 60.0, "brief": False}
-    given |= {"after": [], "harness": ""}
+    given |= {"after": [], "files": [], "harness": ""}
     peers.peers(argparse.Namespace(**{**given, **options}, out=str(tmp_path / "out.json")))
     return json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
 
@@ -212,6 +213,29 @@ def test_a_later_run_goes_on_where_files_of_earlier_ones_end(
     repeated = {case["name"] for facts in (first, second) for case in facts["cases"] if case["again"]}
     assert len(repeated) == 8, "those that were repeated are not repeated again while others wait"
     assert run(tmp_path, after=[str(file)], budget=0.0)["errors"] == first["errors"]
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_files_of_several_processes_make_one_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = run(tmp_path, bench=r"^matmul\.")
+    part = json.loads(json.dumps(whole))
+    part["cases"] = part["cases"][:1]
+    part["cases"][0]["readings"]["ours"]["seconds"] *= 1.5
+    for name, data in (("whole", whole), ("part", part), ("other", {**part, "torch": "1.0"})):
+        (tmp_path / name).write_text(json.dumps(data), encoding="utf-8")
+    capsys.readouterr()
+    peers.peers(argparse.Namespace(files=[str(tmp_path / "whole"), str(tmp_path / "part")]))
+    printed = capsys.readouterr().out
+    cases = len(whole["cases"])
+    assert f"{cases} cases in 2 processes, 1 of them in more than one" in printed
+    (row,) = [line.split() for line in printed.splitlines() if line.startswith("ours ")]
+    assert row[:2] == ["ours", str(cases + 1)] and row[8] == "+51.5", "the worst of any process"
+    assert re.search(r"ours +1 cases, median  40.00 %, worst   40.0 %  matmul", printed)
+    assert re.search(r"timeit +1 cases, median   0.00 %", printed)
+    with pytest.raises(SystemExit, match=r"not of one card and torch: a card, torch 1\.0, a card, torch 2"):
+        peers.peers(argparse.Namespace(files=[str(tmp_path / "whole"), str(tmp_path / "other")]))
 
 
 @pytest.mark.usefixtures("no_gpu")

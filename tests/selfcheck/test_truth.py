@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from accel_micro.selfcheck.truth import KERNELS, Reading, Timed, errors, spread_of, spreads
+from accel_micro.selfcheck.truth import KERNELS, Reading, Timed, differences, errors, spread_of, spreads
 
 
 def timed(name: str, unit: float, **readings: Reading) -> Timed:
@@ -58,3 +58,17 @@ def test_spread_is_over_the_median() -> None:
     assert dict(spreads([row, Timed("b.y")], ["ours", "theirs"])) == {
         "a.x": [("ours", pytest.approx(0.2 / 1.1), 3)]
     }
+
+
+def test_processes_are_held_against_each_other_by_their_ratios_to_the_witness() -> None:
+    rows = [
+        timed("a.x", 20e-6, ours=Reading(20e-6, 20e-6), theirs=Reading(30e-6, 20e-6)),
+        timed("a.x", 30e-6, ours=Reading(30e-6, 25e-6, regime=30e-6), theirs=Reading(33e-6, 30e-6)),
+        timed("a.y", 20e-6, ours=Reading(20e-6, 20e-6)),
+        timed("a.y", 20e-6, ours=Reading(40e-6, 20e-6, moved=0.1)),
+        timed("b.z", 1e-6, ours=Reading(1e-6, 1e-6)),
+    ]
+    ours, theirs = differences(rows, KERNELS, ["ours", "theirs", "others"])
+    assert (ours.harness, ours.band, ours.cases, ours.worst_case) == ("ours", KERNELS[0].name, 1, "a.x")
+    assert ours.middle == ours.worst == 0.0, "the work took longer in one of them, and both read it"
+    assert theirs.worst == pytest.approx(0.4 / 1.3)
