@@ -10,11 +10,12 @@ import numpy as np
 from accel_micro.bisect.likelihood import Bools, Floats, Grid, log_likelihood, log_sum
 
 _POINTS: Final = 81  # of a line of steps, to begin with
-_BEYOND: Final = 4.0  # the contrasts, in log time: ten times the largest noise
-_FARTHER, _FINEST = 3.0, 0.1
+_BEYOND: Final = 4.0  # the farthest contrast, in log time: ten times the largest noise
+_FARTHER: Final = 3.0  # with a prior, which ends nowhere
+_FINEST: Final = 0.1  # of the smallest hypothesis
 _CELL: Final = 0.005  # of all mass, between two points
 _ROUNDS: Final = 30  # fourfold each
-_FLOOR: Final = 1e-4
+_FLOOR: Final = 1e-4  # of the highest density: below it without a prior is nothing
 _NEAR: Final = 3.0
 _UNLIKELY: Final = 1e-4  # noises that are less likely than that are left out
 
