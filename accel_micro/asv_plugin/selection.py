@@ -10,7 +10,7 @@ import subprocess
 import sys
 import sysconfig
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -118,12 +118,19 @@ def select(benchmarks: Any, reports: Sequence[Mapping[str, Any]]) -> Any:
             empty.append(name)
     left = benchmarks.filter_out(empty)
     if benchmarks and not left:
-        raise _nothing_left(reasons)
+        devices = [facts for report in reports for facts in state.current().devices(report).values()]
+        raise _nothing_left(reasons, {str(facts["unavailable"]) for facts in devices if facts["unavailable"]})
     return left
 
 
-def _nothing_left(reasons: Counter[str]) -> UserError:
+def _nothing_left(reasons: Counter[str], absent: Container[str] = ()) -> UserError:
+    """What is told where no case is left.
+
+    Args:
+        absent: reasons why devices are not here. They are told only where nothing was left out for another reason.
+    """
     told = {why: count for why, count in reasons.items() if not why.endswith("was not asked for")} or reasons
+    told = {why: count for why, count in told.items() if why not in absent} or told
     clocks = re.compile(r"has no \w+ clock$|does not read the \w+ clock$")
     told = {why: count for why, count in told.items() if not clocks.search(why)} or told
     counted = "; ".join(f"{why} ({count:,} cases)" for why, count in Counter(told).most_common(6))

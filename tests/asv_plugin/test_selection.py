@@ -78,6 +78,14 @@ def test_when_nothing_is_left_the_reasons_are_counted(run: state.Run) -> None:
         selection.select(benchmarks("throughput", regex="cuda"), [{"devices": {"cuda": ABSENT}}])
 
 
+def test_devices_that_are_not_here_are_not_blamed_where_another_is(run: state.Run) -> None:
+    report = {"devices": {"cpu": HERE, "cuda": ABSENT}}
+    with pytest.raises(
+        WrongUse, match=r"^no case to run: profile quick does not run float64 on cpu \(2 cases\)\."
+    ):
+        selection.select(benchmarks("throughput", regex="float64"), [report])
+
+
 def test_devices_that_were_not_asked_for_are_not_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(state.DEVICES_VARIABLE, "cuda")
     with (
