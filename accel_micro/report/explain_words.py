@@ -5,7 +5,7 @@ from typing import Final
 
 from accel_micro.explain.batches import Fit, Tried
 from accel_micro.explain.capture import Capture
-from accel_micro.explain.explanation import MOST_LEFT, SIDES, Closure, Contribution, Explanation
+from accel_micro.explain.explanation import ALPHA, MOST_LEFT, SIDES, Closure, Contribution, Explanation
 from accel_micro.explain.setting import shown
 from accel_micro.report import units
 from accel_micro.report.words import clean, count
@@ -44,9 +44,21 @@ def summary(e: Explanation) -> str:
         if not math.isfinite(e.speedup.high):
             few = "read by too few processes for an interval, so no difference is shown yet"
             return f"Speedup {factor(e.speedup.value)}, {few}; {took}.{more}"
+        if e.speedup.low > 1 or e.speedup.high < 1:
+            return (
+                f"Not decided: speedup {factor(e.speedup.value)} {interval}; {took}. {_undecided(e)}.{more}"
+            )
         return f"No difference shown: speedup {factor(e.speedup.value)} {interval}; {took}.{more}"
     word = "faster" if e.difference > 0 else "slower"
     return f"The contender is {word}: speedup {factor(e.speedup.value)} {interval}; {took}."
+
+
+def _undecided(e: Explanation) -> str:
+    """Why sides are not called different although the 95 % interval leaves out 1."""
+    if e.verdict.p_value <= ALPHA:
+        return f"{e.verdict.reason[:1].upper()}{e.verdict.reason[1:]}"
+    often = f"1 of {1 / e.verdict.p_value:.0f} comparisons"
+    return f"Equal sides would look so different in {often}, and 1 of {1 / ALPHA:.0f} is asked for"
 
 
 def total(side: Capture) -> float:

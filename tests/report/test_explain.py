@@ -53,6 +53,22 @@ def test_golden_batches_where_nothing_is_decided(golden: Callable[[str], Any]) -
     assert golden("txt") == text(e, [], [], line, width=100)
 
 
+def test_an_interval_without_one_that_decides_nothing_says_why() -> None:
+    sides = capture(noise=0.05, processes=3), capture(noise=0.05, processes=3, seed=100, slower={0: 1.5})
+    e = explain(*sides)
+    assert e.speedup.high < 1 and not e.differs and 0.01 < e.verdict.p_value < 0.05
+    said = words.summary(e)
+    assert re.fullmatch(
+        r"Not decided: speedup 0\.92× \[0\.85×, 0\.99×\]; .* in the contender\. Equal sides would look so different "
+        r"in 1 of 24 comparisons, and 1 of 100 is asked for\. About 3 more processes a side would decide it\.",
+        said,
+    )
+    uneven = replace(
+        e, verdict=replace(e.verdict, p_value=0.001, reason="one side ran in another speed mode")
+    )
+    assert ". One side ran in another speed mode. About 3 more" in words.summary(uneven)
+
+
 def test_the_smallest_terminal_loses_no_number() -> None:
     shown = text(*found(), width=50)
     assert "unexplained" in shown and max(map(len, shown.splitlines())) <= 80
