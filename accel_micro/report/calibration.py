@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from accel_micro.measure.flags import REMEDIES
 from accel_micro.measure.records import Record
+from accel_micro.report.printing import trimmed
 from accel_micro.report.progress import duration
 from accel_micro.report.units import percent, quantity
 from accel_micro.report.words import clean, count, first_line
@@ -100,13 +101,8 @@ def print_calibration(calibration: "Calibration", failed: Sequence[Record], cons
     Args:
         failed: records of cases without a time.
     """
-    if not console.is_terminal:
-        # A file or a pipe gets no spaces at the ends of its lines.
-        with console.capture() as capture:
-            _print(calibration, failed, console)
-        console.file.write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
-        return
-    _print(calibration, failed, console)
+    with trimmed(console):
+        _print(calibration, failed, console)
 
 
 def _print(calibration: "Calibration", failed: Sequence[Record], console: "Console") -> None:

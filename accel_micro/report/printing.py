@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from accel_micro.report.words import wrapped
@@ -29,6 +30,17 @@ def paragraph(text: str, width: int, mark: str = "", style: str = "", hang: int 
     """Text whose further lines start below its first, to the right of a mark."""
     for line in wrapped(text, width, mark, hang):
         yield Line(line, style)
+
+
+@contextmanager
+def trimmed(console: "Console") -> Iterator[None]:
+    """What is printed within: a file or a pipe gets no spaces at the ends of its lines."""
+    if console.is_terminal:
+        yield
+        return
+    with console.capture() as capture:
+        yield
+    console.file.write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
 
 
 def print_lines(lines: Iterable[tuple[str, str]], console: "Console") -> None:

@@ -7,6 +7,7 @@ from typing import IO, TYPE_CHECKING, Final, Literal
 
 from accel_micro.report import selfcheck_words as words
 from accel_micro.report.markdown import escape
+from accel_micro.report.printing import trimmed
 from accel_micro.report.words import clean
 from accel_micro.selfcheck.findings import SelfCheck, Table, to_data
 
@@ -27,7 +28,9 @@ def render(check: SelfCheck, format: Format, stream: "IO[str]", *, width: int | 
     else:
         from rich.console import Console
 
-        _print(check, Console(file=stream, highlight=False, width=width))
+        console = Console(file=stream, highlight=False, width=width)
+        with trimmed(console):
+            _print(check, console)
 
 
 def to_json(check: SelfCheck) -> str:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from accel_micro.doctor.rendering import print_hanging
 from accel_micro.doctor.sync.audit import AGREEMENT, OURS, TURNS, Audit
+from accel_micro.report.printing import trimmed
 from accel_micro.report.units import quantity
 
 _STYLES: Final = {"right": "green", "too": "yellow", "impossible": "bold red", "no": "bold red"}
@@ -18,16 +19,17 @@ _STYLES: Final = {"right": "green", "too": "yellow", "impossible": "bold red", "
 
 def render(audits: Sequence[Audit], console: Console) -> None:
     """Print a table for each workload, what was done, what the verdicts rest on, and one line that sums up."""
-    for audit in audits:
-        _print_title(audit, console)
-        _print_table(audit, console)
-    _print_group(console, "What was done", _done(audits))
-    _print_group(console, "Left out", _left_out(audits))
-    notes = [("", text) for audit in audits for text in _notes(audit)]
-    known = {audit.known_by: None for audit in audits}
-    basis = [("", f"The truth is known by {witness}.") for witness in known]
-    _print_group(console, "What the verdicts rest on", [*basis, ("", _basis()), *notes])
-    print_hanging(console, Text(), Text(summary(audits)))
+    with trimmed(console):
+        for audit in audits:
+            _print_title(audit, console)
+            _print_table(audit, console)
+        _print_group(console, "What was done", _done(audits))
+        _print_group(console, "Left out", _left_out(audits))
+        notes = [("", text) for audit in audits for text in _notes(audit)]
+        known = {audit.known_by: None for audit in audits}
+        basis = [("", f"The truth is known by {witness}.") for witness in known]
+        _print_group(console, "What the verdicts rest on", [*basis, ("", _basis()), *notes])
+        print_hanging(console, Text(), Text(summary(audits)))
 
 
 def to_json(audits: Sequence[Audit]) -> dict[str, Any]:
