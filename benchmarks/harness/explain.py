@@ -52,9 +52,9 @@ def explain(options: argparse.Namespace) -> None:
 def _captures(
     options: argparse.Namespace, model: str, batch: int, switches: Sequence[str]
 ) -> "list[Capture]":
-    """One of each of these switches, by turns."""
+    """One of each of these switches, by turns; none where that cannot be done, which is told and costs itself alone."""
     from accel_micro.commands.explain import capture
-    from accel_micro.explain.capturing.taking import Request
+    from accel_micro.explain.capturing.taking import CannotCapture, Request
     from accel_micro.explain.setting import Setting
 
     settings = [
@@ -63,7 +63,11 @@ def _captures(
     request = Request(
         model, processes=options.processes, budget_seconds=options.budget, replay_seconds=options.replay
     )
-    return capture(request, settings, lambda text: None)
+    try:
+        return capture(request, settings, lambda text: None)
+    except CannotCapture as error:
+        print(f"{model} {batch}: {error}", flush=True)
+        return []
 
 
 def _explained(pair: "Sequence[Capture]") -> "Explanation":
@@ -77,7 +81,10 @@ def _same(options: argparse.Namespace, models: Sequence[str], batches: Sequence[
     silent = total = 0
     for repeat in range(options.repeats):
         model, batch = models[repeat % len(models)], batches[repeat % len(batches)]
-        found = _explained(_captures(options, model, batch, ("", "")))
+        pair = _captures(options, model, batch, ("", ""))
+        if not pair:
+            continue
+        found = _explained(pair)
         alarms = [f"{each.group.phase} {each.group.label}" for each in found.significant]
         total += 1
         silent += not alarms and not found.differs
@@ -100,18 +107,19 @@ def _closure(options: argparse.Namespace, models: Sequence[str], batches: Sequen
     errors = []
     for model in models:
         for batch in batches:
-            (one,) = _captures(options, model, batch, ("",))
-            found = closure(one)
-            errors.append(abs(found.in_place.value - 1))
-            waited = median(reading.waiting for reading in one.readings)
-            hot, cold = (_decimals(value) for value in (found.hot, found.cold))
-            print(
-                f"{model} {batch}: step {1e3 * one.step_seconds:.4g} ms, in place {found.in_place.value:.3f} "
-                f"({found.in_place.low:.3f} to {found.in_place.high:.3f}), hot {hot}, cold {cold}, "
-                f"waited {waited:.2f} s a second",
-                flush=True,
-            )
-    print(f"off the step: median {100 * median(errors):.1f} %, worst {100 * max(errors):.1f} %")
+            for one in _captures(options, model, batch, ("",)):
+                found = closure(one)
+                errors.append(abs(found.in_place.value - 1))
+                waited = median(reading.waiting for reading in one.readings)
+                hot, cold = (_decimals(value) for value in (found.hot, found.cold))
+                print(
+                    f"{model} {batch}: step {1e3 * one.step_seconds:.4g} ms, in place {found.in_place.value:.3f} "
+                    f"({found.in_place.low:.3f} to {found.in_place.high:.3f}), hot {hot}, cold {cold}, "
+                    f"waited {waited:.2f} s a second",
+                    flush=True,
+                )
+    if errors:
+        print(f"off the step: median {100 * median(errors):.1f} %, worst {100 * max(errors):.1f} %")
 
 
 def _decimals(value: float | None) -> str:
@@ -123,7 +131,10 @@ def _onednn(options: argparse.Namespace, models: Sequence[str], batches: Sequenc
     """How much faster oneDNN makes a step: measured, and by replays of single ops."""
     for model in models:
         for batch in batches:
-            found = _explained(_captures(options, model, batch, ("onednn=off", "onednn=on")))
+            pair = _captures(options, model, batch, ("onednn=off", "onednn=on"))
+            if not pair:
+                continue
+            found = _explained(pair)
             hot, cold = found.predicted or (None, None)
             left = "–" if found.unexplained is None else f"{100 * found.unexplained:.0f} %"
             print(
