@@ -164,7 +164,7 @@ def _watches(device: Any, budget_seconds: float, effort: Effort) -> tuple[Any, l
     return mine, [watch for watch in among if effort.has(watch.name)]
 
 
-def _cuda(options: argparse.Namespace, budget: Budget) -> list[Timed]:
+def _cuda(options: argparse.Namespace, budget: Budget, effort: Effort) -> list[Timed]:
     import torch
 
     profile = profiles.get(options.profile)
@@ -179,7 +179,6 @@ def _cuda(options: argparse.Namespace, budget: Budget) -> list[Timed]:
         f"{torch.cuda.get_device_name()}, torch {torch.__version__}; {len(keys)} cases in {len(groups)} families"
         + (f"; {len(known)} were read earlier" if known else "")
     )
-    effort = replace(BRIEF if options.brief else WHOLE, harness=options.harness)
     with_nvbench = effort.has(_NVBENCH) and nvbench_absent() is None
     reserved = _NVBENCH_SHARE * budget.seconds if with_nvbench else 0.0
     repeating = (effort.repeats_share if options.repeats > 1 else 0.0) * budget.seconds
@@ -347,10 +346,11 @@ def peers(options: argparse.Namespace) -> None:
     import torch
 
     budget = Budget(options.budget)
-    rows = _cuda(options, budget)
-    harnesses = list(dict.fromkeys(name for row in rows for name in (*row.readings, *row.refused)))
+    effort = replace(BRIEF if options.brief else WHOLE, harness=options.harness)
+    rows = _cuda(options, budget, effort)
+    harnesses = _harnesses(rows)
     print_table(rows, KERNELS, harnesses)
-    if re.search(options.harness, _NVBENCH) and (absent := nvbench_absent()) is not None:
+    if effort.has(_NVBENCH) and (absent := nvbench_absent()) is not None:
         print(absent)
     print(f"{len(rows)} cases in {perf_counter() - budget.start:.0f} s")
     if options.out:
@@ -367,6 +367,11 @@ def peers(options: argparse.Namespace) -> None:
         Path(options.out).write_text(json.dumps(facts, indent=1), encoding="utf-8")
 
 
+def _harnesses(rows: Sequence[Timed]) -> list[str]:
+    """All that read a case or refused one, in the order in which they first did."""
+    return list(dict.fromkeys(name for row in rows for name in (*row.readings, *row.refused)))
+
+
 def _print_files(files: Sequence[str]) -> None:
     """Tables of the readings of several processes: each of them counts, the worst of any process is the worst.
 
@@ -381,7 +386,7 @@ def _print_files(files: Sequence[str]) -> None:
         )
     rows = [row for _, each in kept for row in each]
     processes = Counter(row.name for row in rows)
-    harnesses = list(dict.fromkeys(name for row in rows for name in (*row.readings, *row.refused)))
+    harnesses = _harnesses(rows)
     ((card, version),) = kinds
     print(
         f"{card}, torch {version}; {len(processes)} cases in {len(files)} processes, "
