@@ -43,7 +43,8 @@ def test_the_nightly_that_made_an_op_slower_is_named(
 
     answer = json.loads(bisecting.run("replay", "--format", "json").output)
     (step,) = answer["steps"]
-    assert 1.3 < step["ratio"]["low"] < 2 < step["ratio"]["high"] < 3, "the work of two calls instead of one"
+    # One in twenty intervals may miss the truth; how many do is asked of simulated searches, where it is known.
+    assert 1.5 < step["ratio"]["value"] < 2.7, f"the work of two calls instead of one: {step['ratio']}"
     assert len(step["suspects"]) == 1
     script = tmp_path / "reproducer.py"
     script.write_text(answer["reproducer"])
