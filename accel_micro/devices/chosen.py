@@ -7,7 +7,8 @@ is told by this variable, which the processes of a run inherit.
 import os
 from typing import Final
 
-from accel_micro.devices.registry import DEVICE_KINDS
+from accel_micro.device_names import kind_of
+from accel_micro.devices.registry import wrong_name
 
 VARIABLE: Final = "ACCEL_MICRO_DEVICES"
 """Devices that are run, separated by commas; all that the machine has when it is empty."""
@@ -25,11 +26,9 @@ def asked(text: str | None = None) -> dict[str, str]:
     text = os.environ.get(VARIABLE, "") if text is None else text
     found: dict[str, str] = {}
     for name in text.replace(",", " ").split():
-        kind, colon, index = name.partition(":")
-        if kind not in DEVICE_KINDS or (colon and not index.isdecimal()):
-            raise ValueError(
-                f"unknown device {name!r}; known: {', '.join(DEVICE_KINDS)} (cuda:1 is the second GPU)"
-            )
+        kind = kind_of(name)
+        if sentence := wrong_name(name):
+            raise ValueError(sentence)
         if found.get(kind, name) != name:
             raise ValueError(
                 f"a run takes one {kind} device, not {found[kind]} and {name}; start a run for each, "

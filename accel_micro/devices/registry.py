@@ -1,7 +1,9 @@
 """Names to devices."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
+from accel_micro.device_names import kind_of
 from accel_micro.devices.base import Device, UnknownDevice
 
 DEVICE_KINDS: Final = ("cpu", "cuda", "mps", "xla", "xpu")
@@ -28,6 +30,14 @@ NOT_TIMED: Final[dict[str, str]] = {
 """Torch's other device types, each with the reason why it is not timed."""
 
 
+def wrong_name(name: str, kinds: Sequence[str] = DEVICE_KINDS) -> str | None:
+    """None where the name is a kind, with or without an index; else what is wrong with it, without a full stop."""
+    _, colon, index = name.partition(":")
+    if kind_of(name) in kinds and (not colon or index.isdecimal()):
+        return None
+    return f"unknown device {name!r}; known: {', '.join(kinds)} (cuda:1 is the second GPU)"
+
+
 def get(name: str) -> Device:
     """The device of that name, such as `"cpu"` or `"cuda:1"`, whether or not this machine has it.
 
@@ -36,14 +46,12 @@ def get(name: str) -> Device:
     Raises:
         UnknownDevice: no such device; the message lists those known, or says why torch's own type is not timed.
     """
-    kind, colon, index = name.partition(":")
+    kind = kind_of(name)
     if kind in NOT_TIMED:
         raise UnknownDevice(f"device {kind!r} is not timed: {NOT_TIMED[kind]}.")
-    known = kind in DEVICE_KINDS or (kind.isidentifier() and _is_named_backend(kind))
-    if not known or (colon and not index.isdecimal()):
-        raise UnknownDevice(
-            f"unknown device {name!r}; known: {', '.join(DEVICE_KINDS)} (cuda:1 is the second GPU)."
-        )
+    named = () if kind in DEVICE_KINDS or not kind.isidentifier() or not _is_named_backend(kind) else (kind,)
+    if sentence := wrong_name(name, (*DEVICE_KINDS, *named)):
+        raise UnknownDevice(f"{sentence}.")
     if kind == "cpu":
         from accel_micro.devices.cpu import Cpu
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from accel_micro.device_names import index_of, kind_of
-from accel_micro.devices import DEVICE_KINDS, DeviceUnavailable, UnknownDevice
+from accel_micro.devices import DeviceUnavailable, UnknownDevice, wrong_name
 from accel_micro.host import cards
 
 _MAKERS = {"cuda": ("NVIDIA", "AMD"), "xpu": ("Intel",), "mps": ("Apple",)}
@@ -18,10 +18,8 @@ def only(facts: Mapping[str, Any], device: str) -> dict[str, Any]:
         DeviceUnavailable: this machine shows none of that index, or which one it is cannot be told.
     """
     kind = kind_of(device)
-    if kind not in DEVICE_KINDS or (":" in device and not device.partition(":")[2].isdecimal()):
-        raise UnknownDevice(
-            f"unknown device {device!r}; known: {', '.join(DEVICE_KINDS)} (cuda:1 is the second GPU)"
-        )
+    if sentence := wrong_name(device):
+        raise UnknownDevice(sentence)
     gpu = dict(facts.get("gpu", {}))
     devices = [each for each in gpu.get("devices", []) if each.get("vendor") in _MAKERS.get(kind, ())]
     if kind == "cuda" or (kind in cards.WITH_CARDS and devices):  # no tool lists the others
