@@ -194,10 +194,10 @@ def on_card(names: "Sequence[str | None]", machine: str | None) -> "tuple[list[s
 
 def has_index(name: str) -> bool:
     """Whether it names one of several devices: `cuda:1`."""
-    from accel_micro.devices import DEVICE_KINDS
+    from accel_micro.devices import wrong_name
 
-    kind, _, index = name.removeprefix("device:").partition(":")
-    return kind in DEVICE_KINDS and index.isdecimal()
+    device = name.removeprefix("device:")
+    return ":" in device and wrong_name(device) is None
 
 
 def without_index(name: str | None) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from accel_micro.device_names import kind_of
 from accel_micro.devices.base import Device, UnknownDevice
 
-DEVICE_KINDS: Final = ("cpu", "cuda", "mps", "xla", "xpu")
+DEVICE_KINDS: Final[tuple[str, ...]] = ("cpu", "cuda", "mps", "xla", "xpu")
 """Kinds of device that accel_micro times. ROCm builds of torch call their device `cuda` too."""
 
 NOT_TIMED: Final[dict[str, str]] = {
@@ -49,8 +49,10 @@ def get(name: str) -> Device:
     kind = kind_of(name)
     if kind in NOT_TIMED:
         raise UnknownDevice(f"device {kind!r} is not timed: {NOT_TIMED[kind]}.")
-    named = () if kind in DEVICE_KINDS or not kind.isidentifier() or not _is_named_backend(kind) else (kind,)
-    if sentence := wrong_name(name, (*DEVICE_KINDS, *named)):
+    kinds = DEVICE_KINDS
+    if kind not in kinds and kind.isidentifier() and _is_named_backend(kind):
+        kinds = (*kinds, kind)
+    if sentence := wrong_name(name, kinds):
         raise UnknownDevice(f"{sentence}.")
     if kind == "cpu":
         from accel_micro.devices.cpu import Cpu

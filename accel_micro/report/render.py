@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Final, Literal, get_args
 
 from accel_micro.measure.records import Record
-from accel_micro.report.printing import chosen
+from accel_micro.report.printing import chosen, trimmed
 from accel_micro.report.rows import Report, collect
 
 if TYPE_CHECKING:
@@ -67,10 +67,5 @@ def _print_table(report: Report, console: "Console | None", stream: IO[str], wid
     from accel_micro.report.table import print_report
 
     console = console or Console(file=stream, width=width, highlight=False)
-    if console.is_terminal:
+    with trimmed(console):
         print_report(report, console)
-        return
-    # A file or a pipe gets no spaces at the ends of its lines.
-    with console.capture() as capture:
-        print_report(report, console)
-    console.file.write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
