@@ -47,8 +47,9 @@ def main() -> None:
 
     def stream_of(owner: Any) -> Any:
         external: Any = torch.cuda.ExternalStream
-        return torch.cuda.stream(external(owner.get_stream().addressof()))
+        return torch.cuda.stream(external(owner.get_stream().addressof(), device=index))
 
+    index = torch.device(device).index or 0
     keys = [tuple(key) for key in json.loads(Path(todo).read_text(encoding="utf-8"))]
     classes = {cls.op.name: cls for cls in op_benchmarks()}
     facts: dict[int, dict[str, Any]] = {}
@@ -76,7 +77,7 @@ def main() -> None:
                         call()
 
                 state.exec(launch)
-                torch.cuda.synchronize()
+                torch.cuda.synchronize(index)
         except Exception as error:  # one case must not end the rest
             facts[number]["refused"] = f"{type(error).__name__}: {str(error)[:140]}"
             state.skip(str(error)[:140] or "failed")
@@ -86,7 +87,14 @@ def main() -> None:
         out = Path(folder) / "nvbench.json"
         bench.register(case).add_int64_axis("case", list(range(len(keys))))
         bench.run_all_benchmarks(
-            ["cuda.bench", "--devices", "0", *(_BRIEF if brief else _WHOLE), "--json", str(out)]
+            [
+                "cuda.bench",
+                "--devices",
+                str(index),
+                *(_BRIEF if brief else _WHOLE),
+                "--json",
+                str(out),
+            ]
         )
         read = read_states(json.loads(out.read_text(encoding="utf-8")))
     found = {" ".join(keys[number]): {**fact, **read.get(number, {})} for number, fact in facts.items()}

@@ -215,8 +215,9 @@ def _cuda(options: argparse.Namespace, budget: Budget, effort: Effort) -> list[T
                 row.again["CUPTI"] = [cupti.plain() for _ in range(options.repeats)]
             print(f"read again {len(row.again['CUPTI'])} times: {row.name}", flush=True)
     if reserved:
-        unread = [row for row in rows if not any(one.startswith(_NVBENCH) for one in row.readings)]
-        _read_nvbench([row for row in unread if row.name in by_name], by_name, options.device, budget, effort)
+        of_case = {row.name: row for row in rows if not any(one.startswith(_NVBENCH) for one in row.readings)}
+        unread = [of_case[name] for key in in_turns(groups) if (name := " ".join(key)) in of_case]
+        _read_nvbench(unread, by_name, options.device, budget, effort)
     return rows
 
 
@@ -269,7 +270,7 @@ def nvbench_absent() -> str | None:
 def _read_nvbench(
     rows: list[Timed], by_name: Mapping[str, Key], device: str, budget: Budget, effort: Effort
 ) -> None:
-    """As many of the cases as fit the time that is left, spread over the families as they came."""
+    """As many of the cases, in their order, as fit the time that is left."""
     wanted = [row for row in rows if row.readings]
     if not wanted:
         return
