@@ -216,6 +216,25 @@ def test_a_later_run_goes_on_where_files_of_earlier_ones_end(
 
 
 @pytest.mark.usefixtures("no_gpu")
+def test_cuda_bench_begins_with_all_families_also_when_they_were_read_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = []
+    for family in ("matmul", "conv2d", "pointwise"):
+        file = tmp_path / f"{family}.json"
+        file.write_text(json.dumps(run(tmp_path, bench=rf"^{family}\.")), encoding="utf-8")
+        files.append(str(file))
+    asked: list[str] = []
+    monkeypatch.setattr(peers, "nvbench_absent", lambda: None)
+    monkeypatch.setattr(
+        peers, "_read_nvbench", lambda rows, *rest: asked.extend(row.name.partition(".")[0] for row in rows)
+    )
+    facts = run(tmp_path, bench=r"^(matmul|conv2d|pointwise)\.", after=files, harness="^cuda")
+    assert len(asked) == len(facts["cases"]) > 6
+    assert set(asked[:3]) == {"matmul", "conv2d", "pointwise"}
+
+
+@pytest.mark.usefixtures("no_gpu")
 def test_files_of_several_processes_make_one_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -286,9 +305,10 @@ def test_what_cuda_bench_read_is_entered_with_its_own_witness() -> None:
     assert row.refused == {"cuda.bench, batch": "it read nothing"}
 
 
+@pytest.mark.parametrize(("device", "card"), [("cuda", "0"), ("cuda:1", "1")])
 @pytest.mark.parametrize(("seconds", "begun"), [("60", {0, 1, 2}), ("0", set())])
 def test_cuda_bench_skips_what_begins_after_its_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: str, begun: set[int]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: str, begun: set[int], device: str, card: str
 ) -> None:
     skipped: list[str] = []
 
@@ -306,6 +326,7 @@ def test_cuda_bench_skips_what_begins_after_its_time(
             skipped.append(reason)
 
     def run_all(arguments: list[str]) -> None:
+        assert arguments[arguments.index("--devices") + 1] == card
         for number in range(3):
             registered[0](State(number))
         Path(arguments[arguments.index("--json") + 1]).write_text('{"benchmarks": [{"states": []}]}')
@@ -322,7 +343,7 @@ def test_cuda_bench_skips_what_begins_after_its_time(
     keys = [("matmul.mm", "forward", "float32", f"m={size}") for size in (1, 2, 3)]
     todo, done = tmp_path / "todo.json", tmp_path / "done.json"
     todo.write_text(json.dumps(keys), encoding="utf-8")
-    monkeypatch.setattr(sys, "argv", ["nvbench", "cuda", str(todo), str(done), seconds, "brief"])
+    monkeypatch.setattr(sys, "argv", ["nvbench", device, str(todo), str(done), seconds, "brief"])
     nvbench.main()
     read = json.loads(done.read_text(encoding="utf-8"))
     assert set(read) == {" ".join(keys[number]) for number in begun}
