@@ -36,6 +36,8 @@ LEAST_FREE_BYTES: Final = 10_000_000_000
 """Room on the disk below which nothing is made that may not be needed."""
 
 _TRIES: Final = 2  # a server may have given up a download that was paused
+_STOP_SECONDS: Final = 0.1  # within which a group stops, unless one waits for a child or for the disk
+_MOMENT_SECONDS: Final = 0.001
 _STOPPED: Final = (
     psutil.STATUS_STOPPED,
     psutil.STATUS_TRACING_STOP,
@@ -134,13 +136,28 @@ class Ahead:
         if not self._paused:
             self._signal(signal.SIGSTOP)
             self._paused = True
+        moment = _MOMENT_SECONDS
+        while not self._stands_still():
+            # Who was stopped between vfork and exec holds its parent in a wait that no stop ends: let both get past it.
+            self._signal(signal.SIGCONT)
+            time.sleep(moment)
+            self._signal(signal.SIGSTOP)
+            moment = min(2 * moment, _STOP_SECONDS)
+
+    def _stands_still(self) -> bool:
+        """Whether all of the group stopped, soon after it was told to."""
+        assert self._process is not None
+        end = time.monotonic() + _STOP_SECONDS
         with contextlib.suppress(psutil.NoSuchProcess):
             process = psutil.Process(self._process.pid)
             for one in (process, *process.children(recursive=True)):
                 # That one is gone, and the others may run yet.
                 with contextlib.suppress(psutil.NoSuchProcess):
                     while one.status() not in _STOPPED:
+                        if time.monotonic() > end:
+                            return False
                         time.sleep(0.001)
+        return True
 
     def finish(self, name: str) -> None:
         """Let the environment of that name be made to its end, if it is being made."""

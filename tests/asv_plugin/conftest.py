@@ -57,7 +57,13 @@ class Suite:
         self, *arguments: str, profile: str = "quick", devices: str = "cpu", patience_seconds: float = 240
     ) -> "Done":
         process = self.start(*arguments, profile=profile, devices=devices)
-        output = process.communicate(timeout=patience_seconds)[0]
+        try:
+            output = process.communicate(timeout=patience_seconds)[0]
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            pytest.fail(
+                f"{arguments} did not end in {patience_seconds:.0f} s; it had said:\n{process.communicate()[0]}"
+            )
         return Done(process.returncode, output)
 
     def start(self, *arguments: str, profile: str = "quick", devices: str = "cpu") -> "subprocess.Popen[str]":

@@ -101,6 +101,36 @@ def test_a_pause_stops_all_of_it_at_once_and_going_on_goes_on(
     assert fake.taken(jobs(1)[0].name) and not fake.taken(jobs(1)[0].name)
 
 
+# Starts a child, and the next, as fast as it can: it is often stopped while it waits for one that was stopped as well.
+BREEDER = """
+import json, os, pathlib, subprocess, sys
+folder = pathlib.Path(json.load(sys.stdin)["folder"])
+while not (folder / "stop").exists():
+    subprocess.run(["true"], close_fds=False)
+    with open(folder / "beats", "a") as file: print("self", file=file)
+"""
+
+
+def test_who_is_stopped_while_it_starts_a_child_stops_all_the_same(
+    jobs: Callable[..., list[Job]], tmp_path: Path
+) -> None:
+    script = tmp_path / "breeder.py"
+    script.write_text(BREEDER)
+    ahead = Ahead(command=(sys.executable, str(script)))
+    ahead.want(jobs(1))
+    try:
+        for _ in range(100):
+            known = len(beats(tmp_path))
+            wait_for(lambda known=known: len(beats(tmp_path)) > known)
+            ahead.pause()
+            before = beats(tmp_path)
+            time.sleep(0.002)
+            assert beats(tmp_path) == before
+            ahead.go_on()
+    finally:
+        ahead.close()
+
+
 def test_one_is_made_after_the_other_and_what_is_needed_is_waited_for(
     fake: Ahead, jobs: Callable[..., list[Job]], tmp_path: Path
 ) -> None:
