@@ -37,7 +37,6 @@ LEAST_FREE_BYTES: Final = 10_000_000_000
 
 _TRIES: Final = 2  # a server may have given up a download that was paused
 _STOP_SECONDS: Final = 0.1  # within which a group stops, unless one waits for a child or for the disk
-_MOMENT_SECONDS: Final = 0.001
 _STOPPED: Final = (
     psutil.STATUS_STOPPED,
     psutil.STATUS_TRACING_STOP,
@@ -136,13 +135,11 @@ class Ahead:
         if not self._paused:
             self._signal(signal.SIGSTOP)
             self._paused = True
-        moment = _MOMENT_SECONDS
         while not self._stands_still():
             # Who was stopped between vfork and exec holds its parent in a wait that no stop ends: let both get past it.
             self._signal(signal.SIGCONT)
-            time.sleep(moment)
+            time.sleep(_STOP_SECONDS)
             self._signal(signal.SIGSTOP)
-            moment = min(2 * moment, _STOP_SECONDS)
 
     def _stands_still(self) -> bool:
         """Whether all of the group stopped, soon after it was told to."""
