@@ -13,6 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from accel_micro.device_names import index_of
 from benchmarks.harness.cases import op_benchmarks
 from benchmarks.harness.clocks import prepared_case
 
@@ -49,7 +50,7 @@ def main() -> None:
         external: Any = torch.cuda.ExternalStream
         return torch.cuda.stream(external(owner.get_stream().addressof(), device=index))
 
-    index = torch.device(device).index or 0
+    index = index_of(device)
     keys = [tuple(key) for key in json.loads(Path(todo).read_text(encoding="utf-8"))]
     classes = {cls.op.name: cls for cls in op_benchmarks()}
     facts: dict[int, dict[str, Any]] = {}
@@ -86,16 +87,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "nvbench.json"
         bench.register(case).add_int64_axis("case", list(range(len(keys))))
-        bench.run_all_benchmarks(
-            [
-                "cuda.bench",
-                "--devices",
-                str(index),
-                *(_BRIEF if brief else _WHOLE),
-                "--json",
-                str(out),
-            ]
-        )
+        limits = _BRIEF if brief else _WHOLE
+        bench.run_all_benchmarks(["cuda.bench", "--devices", str(index), *limits, "--json", str(out)])
         read = read_states(json.loads(out.read_text(encoding="utf-8")))
     found = {" ".join(keys[number]): {**fact, **read.get(number, {})} for number, fact in facts.items()}
     Path(done).write_text(json.dumps(found), encoding="utf-8")

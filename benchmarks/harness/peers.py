@@ -173,7 +173,7 @@ def _cuda(options: argparse.Namespace, budget: Budget, effort: Effort) -> list[T
     keys = [(cls.op.name, direction, dtype, shape) for cls, direction, dtype, shape in found]
     groups = families_of(keys)
     rows = earlier(options.after, torch.cuda.get_device_name(), torch.__version__)
-    by_name = {" ".join(key): key for key in keys}
+    by_name = {" ".join(key): key for key in in_turns(groups)}
     known = {row.name for row in rows}
     print(
         f"{torch.cuda.get_device_name()}, torch {torch.__version__}; {len(keys)} cases in {len(groups)} families"
@@ -183,16 +183,16 @@ def _cuda(options: argparse.Namespace, budget: Budget, effort: Effort) -> list[T
     reserved = _NVBENCH_SHARE * budget.seconds if with_nvbench else 0.0
     repeating = (effort.repeats_share if options.repeats > 1 else 0.0) * budget.seconds
     alive = True
-    for key in in_turns(groups):
+    for name, key in by_name.items():
         if budget.left < reserved + repeating:
             break
-        if " ".join(key) in known:
+        if name in known:
             continue
         start = perf_counter()
         try:
             row = _cuda_case(key, classes, options.device, profile.budget_seconds, effort)
         except Exception as error:  # one case must not end the table
-            print(f"{' '.join(key)}: {type(error).__name__}: {first_line(error)}", flush=True)
+            print(f"{name}: {type(error).__name__}: {first_line(error)}", flush=True)
             if not (alive := usable(options.device)):
                 print("the device refuses all further work in this process", flush=True)
                 break
@@ -216,7 +216,7 @@ def _cuda(options: argparse.Namespace, budget: Budget, effort: Effort) -> list[T
             print(f"read again {len(row.again['CUPTI'])} times: {row.name}", flush=True)
     if reserved:
         of_case = {row.name: row for row in rows if not any(one.startswith(_NVBENCH) for one in row.readings)}
-        unread = [of_case[name] for key in in_turns(groups) if (name := " ".join(key)) in of_case]
+        unread = [of_case[name] for name in by_name if name in of_case]
         _read_nvbench(unread, by_name, options.device, budget, effort)
     return rows
 

@@ -56,15 +56,7 @@ class Suite:
     def asv(
         self, *arguments: str, profile: str = "quick", devices: str = "cpu", patience_seconds: float = 240
     ) -> "Done":
-        process = self.start(*arguments, profile=profile, devices=devices)
-        try:
-            output = process.communicate(timeout=patience_seconds)[0]
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            pytest.fail(
-                f"{arguments} did not end in {patience_seconds:.0f} s; it had said:\n{process.communicate()[0]}"
-            )
-        return Done(process.returncode, output)
+        return ended(self.start(*arguments, profile=profile, devices=devices), patience_seconds)
 
     def start(self, *arguments: str, profile: str = "quick", devices: str = "cpu") -> "subprocess.Popen[str]":
         return subprocess.Popen(
@@ -131,6 +123,17 @@ def wait_for(condition: Callable[[], bool], seconds: float = 120) -> None:
     while not condition():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.02)
+
+
+def ended(process: "subprocess.Popen[str]", patience_seconds: float) -> Done:
+    """How a process group ended by itself; one that does not is killed, and the test fails with what it had said."""
+    try:
+        output = process.communicate(timeout=patience_seconds)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output = process.communicate()[0]
+        pytest.fail(f"{process.args} did not end in {patience_seconds:.0f} s; it had said:\n{output}")
+    return Done(process.returncode, output)
 
 
 def press_ctrl_c(process: "subprocess.Popen[str]") -> None:

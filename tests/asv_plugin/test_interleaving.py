@@ -12,7 +12,7 @@ from accel_micro.asv_plugin.opening import Station
 from accel_micro.measure.records import read_all
 from tests.asv_plugin.builds import OPS as BUILD_OPS
 from tests.asv_plugin.builds import Builds, samples
-from tests.asv_plugin.conftest import Suite, press_ctrl_c
+from tests.asv_plugin.conftest import Suite, ended, press_ctrl_c
 
 slow = pytest.mark.slow
 
@@ -104,7 +104,7 @@ def start(
 
 
 def lines(process: "subprocess.Popen[str]") -> list[Any]:
-    output = process.communicate(timeout=200)[0]
+    output = ended(process, 200).output
     try:
         return [json.loads(line) for line in output.splitlines()]  # anything that asv prints would fail here
     except ValueError:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.asv_plugin.conftest import Suite, press_ctrl_c, wait_for
+from tests.asv_plugin.conftest import Suite, ended, press_ctrl_c, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -64,7 +64,7 @@ def start(suite: Suite, **arguments: object) -> "subprocess.Popen[str]":
 
 
 def lines(process: "subprocess.Popen[str]") -> list[object]:
-    output = process.communicate(timeout=120)[0]
+    output = ended(process, 120).output
     return [json.loads(line) for line in output.splitlines()]  # anything that asv prints would fail here
 
 

@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass
 
 from tests.asv_plugin.builds import Builds
-from tests.asv_plugin.conftest import Done
+from tests.asv_plugin.conftest import Done, ended
 
 
 @dataclass
@@ -29,6 +29,4 @@ class Bisecting:
 
     def run(self, *arguments: str, **environment: str) -> Done:
         """Run it to its end."""
-        process = self.start(*arguments, **environment)
-        output = process.communicate(timeout=280)[0]
-        return Done(process.returncode, output)
+        return ended(self.start(*arguments, **environment), 280)

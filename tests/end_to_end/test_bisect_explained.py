@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.asv_plugin.builds import Builds
-from tests.asv_plugin.conftest import Suite
+from tests.asv_plugin.conftest import Suite, ended
 from tests.end_to_end.bisecting import Bisecting
 from tests.end_to_end.conftest import Nightlies
 from tests.end_to_end.planted import slower
@@ -91,9 +91,11 @@ def test_the_op_that_two_builds_differ_by_leads_to_the_nightly_that_brought_it(
     named = re.search(r"`accel-micro bisect ([^`]*)`", explained.stderr)
     assert named is not None, explained.stderr
     # A generous error rate takes fewer blocks, and an op of five times the work leaves no doubt.
-    process = bisecting.start(*shlex.split(named[1].replace("FILE", "mine.json")), "--error-rate", "0.5")
-    output = process.communicate(timeout=900)[0]
-    assert process.returncode == 0, output
+    done = ended(
+        bisecting.start(*shlex.split(named[1].replace("FILE", "mine.json")), "--error-rate", "0.5"), 900
+    )
+    output = done.output
+    assert done.code == 0, output
     assert "Traceback" not in explained.stderr + output
     asked = "forward softmax in mine:net (cpu batch=4 threads=1): time in a step, 4 builds"
     assert asked in output

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.asv_plugin.builds import Builds
-from tests.asv_plugin.conftest import Suite
+from tests.asv_plugin.conftest import Suite, ended
 from tests.end_to_end.bisecting import Bisecting
 from tests.end_to_end.conftest import Nightlies
 from tests.end_to_end.planted import SOFTMAX, slower
@@ -32,9 +32,9 @@ def test_the_nightly_that_made_an_op_slower_is_named(
         nightlies.add(nightly(day), commit, slower if day >= SLOWER else str, half=day == HALF)
     suite.add("ops", SOFTMAX, fake=False)
     bisecting = Bisecting(Builds(suite, tmp_path))
-    process = bisecting.start("softmax", "--good", "20261101", "--bad", "20261111")
-    output = process.communicate(timeout=1500)[0]
-    assert process.returncode == 0, output
+    done = ended(bisecting.start("softmax", "--good", "20261101", "--bad", "20261111"), 1500)
+    output = done.output
+    assert done.code == 0, output
     assert "Traceback" not in output
     assert re.search(rf"last good +{re.escape(nightly(SLOWER - 1))}\n", output), output
     assert re.search(rf"first bad +{re.escape(nightly(SLOWER))}\n", output), output
