@@ -1,5 +1,6 @@
 """A tiny suite of its own, in a temporary folder, run by the real asv or by parts of it."""
 
+import json
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,6 +90,13 @@ class Suite:
 class Done:
     code: int
     output: str
+
+    def lines(self) -> list[Any]:
+        """The values of an output that is JSON line by line; anything that asv prints would fail here."""
+        try:
+            return [json.loads(line) for line in self.output.splitlines()]
+        except ValueError:
+            pytest.fail(f"not all of it is JSON:\n{self.output}")
 
 
 @pytest.fixture
